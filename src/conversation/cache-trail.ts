@@ -1,3 +1,4 @@
+import { copiedMap, GrowingMap } from "../base/growing-map.ts";
 import type { JsonObject } from "../base/json.ts";
 import { Block } from "../domain/block.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
@@ -53,7 +54,25 @@ export type CacheTrail = {
   readonly erasedSettings: Set<string>;
 };
 
-const emptyTrail = (): CacheTrail => ({ prompts: new Map(), outcomes: new Map(), erasedSettings: new Set() });
+export const emptyTrail = (): CacheTrail => ({
+  prompts: new GrowingMap(),
+  outcomes: new GrowingMap(),
+  erasedSettings: new Set(),
+});
+
+/** A trail that goes on by itself. The prompts of the open run know its Turns, of which the copy has another object. */
+export function copiedTrail(
+  { prompts, outcomes, erasedSettings }: CacheTrail,
+  { from, to }: { readonly from: RunTurns | null; readonly to: RunTurns | null },
+): CacheTrail {
+  const copy = copiedMap(prompts);
+  const own = from === null ? [] : [...prompts].filter(([, prompt]) => prompt.turns === from);
+  for (const [id, prompt] of own) {
+    const before = prompt.before === null ? null : (copy.get(prompt.before.request.inferenceId) ?? prompt.before);
+    copy.set(id, { ...prompt, before, turns: to });
+  }
+  return { prompts: copy, outcomes: copiedMap(outcomes), erasedSettings: new Set(erasedSettings) };
+}
 
 /** Follows a reading of events, also one that starts over. */
 export function cacheTrailReader(): { readonly follow: () => Follower; readonly trail: () => CacheTrail } {
@@ -70,7 +89,8 @@ export function cacheTrailReader(): { readonly follow: () => Follower; readonly 
   };
 }
 
-function notePrompt(trail: CacheTrail, recorded: RecordedEvent, view: ConversationView): void {
+/** Follows the next event, with the view after it. */
+export function notePrompt(trail: CacheTrail, recorded: RecordedEvent, view: ConversationView): void {
   const { prompts, outcomes, erasedSettings } = trail;
   const { event, hasErased } = recorded;
   if (event.type === "SettingsDeclared" && (hasErased === true || erasedSettings.has(event.data.base ?? "")))

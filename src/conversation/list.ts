@@ -253,14 +253,15 @@ function timeOf(what: string, given: Date | string | undefined): string | null {
 export const hasLabels = (summary: ConversationSummary, labels: Readonly<Record<string, string>>): boolean =>
   Object.entries(labels).every(([name, value]) => summary.labels[name] === value);
 
-async function listed(
-  { key, view, quarantine }: ListedView<ConversationListView>,
+/** The entry of a row; none for a row of something else. */
+export async function listed(
+  { key, view, quarantine }: Pick<ListedView<ConversationListView>, "key" | "view" | "quarantine">,
   events: EventStore,
-  judged: Required<Judged>,
+  { life = lifeIn, clock = Date.now }: Judged = {},
 ): Promise<readonly ListedConversation[]> {
   const id = conversationOfStream(key);
   const { openRun, ...summary } = view.summary;
-  const run = openRun && (await listedRun(openRun, events, judged));
+  const run = openRun && (await listedRun(openRun, events, { life, clock }));
   return id === null ? [] : [{ id, ...summary, openRun: run, isDamaged: quarantine !== null }];
 }
 

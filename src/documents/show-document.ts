@@ -29,6 +29,16 @@ export class ShowFolds {
     this.#costs = usage.initial(own);
   }
 
+  copy(): ShowFolds {
+    const copy = new ShowFolds(this.#own);
+    // The fold of usage replaces the members of its view, and changes none.
+    copy.#costs = { ...this.#costs };
+    copy.#origin = this.#origin;
+    copy.#heardAt = this.#heardAt;
+    copy.#started = this.#started;
+    return copy;
+  }
+
   take(recorded: RecordedEvent): void {
     const { event, stream } = recorded;
     const isOwn = stream === this.#own;

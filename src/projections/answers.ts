@@ -37,7 +37,7 @@ type Answered = {
   readonly get: (name: string) => CompletedRun | undefined;
   readonly set: (name: string, run: CompletedRun) => unknown;
   /** All entries in the order in which they were set, if the fold began with the first event; also their number. */
-  readonly entries?: () => Iterator<readonly [name: string, run: CompletedRun]>;
+  readonly entries?: () => IterableIterator<readonly [name: string, run: CompletedRun]>;
   readonly size?: number;
 };
 

@@ -27,11 +27,8 @@ export type Blame = {
   readonly erased?: BlockChange;
 };
 
-/** By block id. */
-export type BlameView = Map<
-  string,
-  Blame & { readonly versions: BlamedVersion[]; removed: BlockChange | null; erased?: BlockChange }
->;
+/** By block id. An entry is replaced and never changed, so that copies of the map can share entries. */
+export type BlameView = Map<string, Blame>;
 
 export const emptyBlame = (): BlameView => new Map();
 
@@ -50,14 +47,14 @@ export function noteVersion(view: BlameView | null, block: Block, recorded: Reco
   const change = changeOf(recorded);
   // A list, because most blocks only ever have one version, and a log has many blocks.
   if (blame === undefined) view.set(id, { made: change, versions: [{ digest, change }], removed: null });
-  else blame.versions.push({ digest, change });
+  else view.set(id, { ...blame, versions: [...blame.versions, { digest, change }] });
 }
 
 /** Records an erasure of blocks; some of them may be in other conversations. */
 export function noteErasure(view: BlameView | null, blockIds: readonly BlockId[], recorded: RecordedEvent): void {
   for (const id of blockIds) {
     const blame = view?.get(id);
-    if (blame !== undefined) blame.erased = changeOf(recorded);
+    if (blame !== undefined) view?.set(id, { ...blame, erased: changeOf(recorded) });
   }
 }
 
@@ -88,7 +85,7 @@ export function noteResult(view: BlameView | null, end: Ending, recorded: Record
     const edit = removed?.get(id);
     // In another branch of the run another actor may have removed it since.
     const isThat = edit !== undefined && canonicalJson(edit.actor) === canonicalJson(actor);
-    blame.removed = isThat ? edit : { ...changeOf(recorded), actor };
+    view.set(id, { ...blame, removed: isThat ? edit : { ...changeOf(recorded), actor } });
   };
   for (const block of base.after(shared)) noteRemoval(idOf(block));
   for (const id of removals.keys()) {
@@ -98,7 +95,7 @@ export function noteResult(view: BlameView | null, end: Ending, recorded: Record
   }
   for (const id of kept) {
     const blame = view.get(id);
-    if (blame !== undefined) blame.removed = null;
+    if (blame !== undefined && blame.removed !== null) view.set(id, { ...blame, removed: null });
   }
 }
 

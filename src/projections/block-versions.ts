@@ -8,6 +8,13 @@ export class BlockVersions {
   /** Blocks made in this run, in their first version, with their first author. */
   readonly #made = new Map<BlockId, { readonly block: Block; readonly author: Actor }>();
 
+  copy(): BlockVersions {
+    const copy = new BlockVersions();
+    for (const [key, version] of this.#versions) copy.#versions.set(key, version);
+    for (const [id, made] of this.#made) copy.#made.set(id, made);
+    return copy;
+  }
+
   add(block: Block, author: Actor): void {
     const id = idOf(block);
     const key = versionKey(id, block.recordedAs);

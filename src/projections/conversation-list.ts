@@ -49,6 +49,10 @@ export type ConversationSummary = {
 export type ConversationListView = {
   readonly summary: ConversationSummary;
   readonly stream: string;
+  /** How its last run failed, if it did and nothing happened since that settles it; null also if somebody gave that run up. */
+  failure: ListedFailure | null;
+  /** The revision of its parent after which it continues; null for all but forks. */
+  leftAt: number | null;
   /** The bytes of each declared settings' text. */
   settingsBytes: DeclaredSettings<number>;
   /** The bytes of the contexts of the newest requests, oldest first. */
@@ -56,6 +60,9 @@ export type ConversationListView = {
   /** The anchors of the newest requests without an answer. */
   asked: readonly (AskedAnchor & { readonly inferenceId: string })[];
 };
+
+/** A run that failed: the event that says so. */
+export type ListedFailure = { readonly revision: number; readonly at: string; readonly message: string };
 
 export type ContextBytes = { readonly inferenceId: string; readonly bytes: number };
 
@@ -86,7 +93,7 @@ export const conversationList: Projection<ConversationListView> = {
       },
       ...{ requests: 0, chained: 0, rebased: 0, full: 0, bytesSent: 0, bytesSaved: 0, startedAt: "", lastAt: "" },
     },
-    ...{ stream, settingsBytes: [], contexts: [], asked: [] },
+    ...{ stream, failure: null, leftAt: null, settingsBytes: [], contexts: [], asked: [] },
   }),
   apply(view, recorded) {
     const { event, stream, revision, at } = recorded;
@@ -109,7 +116,7 @@ export const conversationList: Projection<ConversationListView> = {
     applyEvent(view, recorded);
     return view;
   },
-  places({ summary }, position) {
+  places({ summary, failure, leftAt }, position) {
     // An erased conversation is not listed.
     if (summary.startedAt === "") return [];
     const marks: string[] = [listMarks.all, ...(isHidden(summary.labels) ? [] : [listMarks.visible])];
@@ -118,10 +125,15 @@ export const conversationList: Projection<ConversationListView> = {
     const kinds = new Set(summary.openRun?.waiting.map((each) => each.kind));
     if (kinds.size > 0) for (const kind of [...kinds, "any"] as const) marks.push(listMarks.waiting(kind));
     if (summary.hasLosses) marks.push(listMarks.losses);
+    if (failure !== null) marks.push(listMarks.failed);
     // If two were written in the same millisecond, the later position is newer. Padded, because `comparePositions` orders by length first.
     const place = `${String(position.length).padStart(4, "0")}:${position}`;
     const newest = { lastAt: `${summary.lastAt} ${place}`, startedAt: summary.startedAt };
-    return marks.flatMap((mark) => listSorts.map((sort) => ({ list: listName(sort, mark), at: newest[sort] })));
+    const places = marks.flatMap((mark) => listSorts.map((sort) => ({ list: listName(sort, mark), at: newest[sort] })));
+    if (summary.parent === null) return places;
+    // Children, which inherit nothing, come before forks.
+    const left = String(leftAt === null ? 0 : leftAt + 1).padStart(10, "0");
+    return [...places, { list: begunFrom(summary.parent), at: `${left} ${summary.startedAt}` }];
   },
 };
 
@@ -129,11 +141,13 @@ function applyEvent(view: ConversationListView, recorded: RecordedEvent): void {
   const { summary } = view;
   const { event } = recorded;
   summary.openRun = openRunAfter(summary.openRun, recorded);
+  view.failure = failureAfter(view.failure, recorded);
   switch (event.type) {
     case "ConversationStarted": {
       const { origin } = event.data;
       summary.origin = origin.type;
       if (origin.type === "fork" || origin.type === "child") summary.parent = origin.conversationId;
+      if (origin.type === "fork") view.leftAt = origin.revision;
       return;
     }
     case "BlockAppended":
@@ -162,12 +176,34 @@ export const listMarks = {
   visible: "visible",
   open: "open",
   losses: "losses",
+  failed: "failed",
   waiting: (kind: Waiting["kind"] | "any") => `waiting ${kind}`,
   label: (name: string, value: string) => `label ${JSON.stringify([name, value])}`,
 } as const;
 
 /** The list of all conversations with a mark, ordered by a time. */
 export const listName = (sort: ListSort, mark: string): string => `${sort} ${mark}`;
+
+/** The list of the conversations that began from another one, in the order of the revisions at which they left it. */
+export const begunFrom = (parent: string): string => `begun from ${parent}`;
+
+function failureAfter(failure: ListedFailure | null, { event, revision, at }: RecordedEvent): ListedFailure | null {
+  switch (event.type) {
+    case "RunFailed": {
+      const { kind, message } = event.data;
+      // A person who gave a run up does not wait for it.
+      return kind === "abandoned" ? null : { revision, at, message: excerpt(message, 160) };
+    }
+    case "RunStarted":
+    case "RunCompleted":
+    case "RunCancelled":
+    case "TurnReverted":
+    case "ConversationStarted":
+      return null;
+    default:
+      return failure;
+  }
+}
 
 /** Records whether a run has losses, as in `result.losses`; a list needs no more. */
 function noteLosses(view: ConversationListView, { event }: RecordedEvent): void {

@@ -64,6 +64,14 @@ export class KnownContexts {
   /** How many searches of the texts found nothing. */
   #misses = 0;
 
+  /** The copy makes its index when it looks for the first context. */
+  copy(): KnownContexts {
+    const copy = new KnownContexts();
+    for (const { stored } of this.#parts) copy.store(stored);
+    for (const context of this.#added) copy.add(context);
+    return copy;
+  }
+
   get length(): number {
     return this.#storedLength + this.#added.length;
   }

@@ -8,6 +8,12 @@ export class KnownFrames {
   /** How many calls were made from each frame. */
   readonly #calls = new Map<string, number>();
 
+  copy(): KnownFrames {
+    const copy = new KnownFrames();
+    for (const [frame, calls] of this.#calls) copy.#calls.set(frame, calls);
+    return copy;
+  }
+
   see(frame: string): void {
     for (let at = isAside(frame) ? parentFrame(frame) : frame; at.includes("."); at = parentFrame(at)) {
       const calls = numberOf(at) + 1;

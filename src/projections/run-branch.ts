@@ -27,6 +27,13 @@ export type RunSoFar = {
   readonly resultIds: ReadonlySet<BlockId>;
 };
 
+/** Whether a Turn holds a block of a step's output. Tries the usual place first. */
+export function contains(turn: Turn, step: TurnStep): boolean {
+  if (step.output.length === 0) return false;
+  if (turn.at(step.result.length - step.output.length)?.id === step.output[0]?.id) return true;
+  return step.output.some((block) => turn.find(idOf(block)) !== undefined);
+}
+
 /**
  * The Turn if the run does not complete: the Turn it started from, then the blocks of provider and tools on the branch of the last answered
  * call that counts. Results that no Turn holds yet follow their calls; `closing` are those that the end of the run adds.

@@ -7,7 +7,7 @@ import { placeChanges } from "../domain/turn-difference.ts";
 import { BlockVersions } from "./block-versions.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
-import { branchOf, type RunSoFar, type TurnStep, unfinishedTurn } from "./run-branch.ts";
+import { branchOf, contains, type RunSoFar, type TurnStep, unfinishedTurn } from "./run-branch.ts";
 
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned; `empty`: no blocks. */
 export type TurnName = `given/${string}` | `result/${string}` | "empty";
@@ -24,8 +24,8 @@ export class RunTurns {
   readonly base: Turn;
   readonly #given = new Map<string, Turn>();
   readonly #results = new Map<string, Turn>();
-  readonly #frames = new KnownFrames();
-  readonly #versions = new BlockVersions();
+  readonly #frames: KnownFrames;
+  readonly #versions: BlockVersions;
   readonly #steps: TurnStep[] = [];
   readonly #toolResults = new Map<BlockId, Block>();
   readonly #resultIds = new Set<BlockId>();
@@ -42,8 +42,29 @@ export class RunTurns {
   #placed = 0;
   #newest: TurnName = "given/0";
 
-  constructor(base: Turn) {
+  constructor(base: Turn, { frames = new KnownFrames(), versions = new BlockVersions() } = {}) {
     this.base = base;
+    this.#frames = frames;
+    this.#versions = versions;
+  }
+
+  /** Turns and blocks are immutable, so the copy shares them. */
+  copy(): RunTurns {
+    const copy = new RunTurns(this.base, { frames: this.#frames.copy(), versions: this.#versions.copy() });
+    addAll(copy.#given, this.#given);
+    addAll(copy.#results, this.#results);
+    addAll(copy.#toolResults, this.#toolResults);
+    addAll(copy.#removers, this.#removers);
+    addAll(copy.#movers, this.#movers);
+    addAll(copy.#leftOut, this.#leftOut);
+    addAll(copy.#origins, this.#origins);
+    for (const id of this.#resultIds) copy.#resultIds.add(id);
+    for (const id of this.#startedTools) copy.#startedTools.add(id);
+    for (const step of this.#steps) copy.#steps.push({ ...step });
+    copy.#removed.push(...this.#removed);
+    copy.#placed = this.#placed;
+    copy.#newest = this.#newest;
+    return copy;
   }
 
   /** The Turn that the run continues with: of the latest request, or of the latest result. */
@@ -271,11 +292,8 @@ export class RunTurns {
   }
 }
 
-/** Whether a Turn holds a block of a step's output. Tries the usual place first. */
-function contains(turn: Turn, step: TurnStep): boolean {
-  if (step.output.length === 0) return false;
-  if (turn.at(step.result.length - step.output.length)?.id === step.output[0]?.id) return true;
-  return step.output.some((block) => turn.find(idOf(block)) !== undefined);
+function addAll<Key, Value>(to: Map<Key, Value>, from: ReadonlyMap<Key, Value>): void {
+  for (const [key, value] of from) to.set(key, value);
 }
 
 const frameOf = (name: TurnName): string => name.slice(name.indexOf("/") + 1);

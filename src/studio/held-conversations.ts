@@ -59,7 +59,7 @@ export class HeldConversations {
     const opening = Reel.open(this.#log, id, this.#options).then((reel) => ({
       id,
       reel,
-      fold: new MovingFold(this.#log, id),
+      fold: new MovingFold(this.#log, reel),
     }));
     this.#held.delete(id);
     this.#held.set(id, opening);

@@ -26,10 +26,8 @@ export type InboxItem = {
 export type InboxDocument = {
   /** Those that expire first, then by kind, the oldest first. */
   readonly items: readonly InboxItem[];
-  /** Whether more conversations have an open run than were read. */
+  /** Whether more conversations have an open run, or one that failed, than are listed. */
   readonly hasMore: boolean;
-  /** Failed runs are looked for in so many conversations, those that were written last. */
-  readonly searched: number;
 };
 
 /** One thing that waits, with all that a person needs to decide it. */

@@ -1,11 +1,12 @@
 import { type ListedConversation, listConversations } from "../conversation/list.ts";
+import { listFailed } from "../conversation/list-related.ts";
 import { defaultChainPolicy } from "../engine/stack/chain-policy.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { InboxDocument, InboxItem, InboxKind } from "./inbox-documents.ts";
 import { type Tail, Tails } from "./inbox-tail.ts";
 
-/** How many conversations with an open run are read, and among how many of the newest failed runs are looked for. */
-const [mostOpen, mostSearched] = [300, 200];
+/** How many conversations with an open run are listed, and how many whose last run failed. */
+const [mostOpen, mostFailed] = [300, 300];
 
 /** How many conversations are listed whose answers the server may soon forget, and how long before. */
 const [mostExpiring, soonMs] = [50, 2 * 24 * 60 * 60 * 1_000];
@@ -27,14 +28,14 @@ export class Inbox {
 
   async document(): Promise<InboxDocument> {
     const open = await listConversations(this.#events, { state: "open", limit: mostOpen }, { clock: this.#clock });
-    const newest = await listConversations(this.#events, { limit: mostSearched }, { clock: this.#clock });
+    const failed = await listFailed(this.#events, mostFailed + 1);
     const items = [
       ...(await this.#each(open.conversations, openItems)),
-      ...(await this.#each(newest.conversations, failedItems)),
+      ...failed.slice(0, mostFailed).flatMap(failedItems),
       ...(await this.#expiring()),
     ];
-    const searched = newest.conversations.length;
-    return { items: items.toSorted(byUrgency), hasMore: open.next !== null, searched };
+    const hasMore = open.next !== null || failed.length > mostFailed;
+    return { items: items.toSorted(byUrgency), hasMore };
   }
 
   async #each(
@@ -91,8 +92,7 @@ const waitingWords = {
   external: "its result comes from outside",
 } as const;
 
-function failedItems(listed: ListedConversation, { failure }: Tail): readonly InboxItem[] {
-  if (failure === null || listed.openRun !== null) return [];
+function failedItems({ listed, failure }: Awaited<ReturnType<typeof listFailed>>[number]): readonly InboxItem[] {
   return [{ ...about(listed), kind: "failed", words: failure.message, since: failure.at }];
 }
 

@@ -6,8 +6,6 @@ import type { EventStore } from "../log/ports/event-store.ts";
 
 /** What the newest events of a conversation say about why it waits. */
 export type Tail = {
-  /** Of a run that failed and was not followed by another: why, and when. */
-  readonly failure: { readonly revision: number; readonly message: string; readonly at: string } | null;
   /** When the newest answer came that a request can continue from. */
   readonly answeredAt: string | null;
   /** The reasons of approvals, by the call's block. */
@@ -57,16 +55,16 @@ export class Tails {
 async function readTail(events: EventStore, id: ConversationId): Promise<Tail> {
   const reasons = new Map<string, string>();
   const tail: { -readonly [Name in keyof Tail]: Tail[Name] } = {
-    ...{ failure: null, answeredAt: null, reasons, left: "cut-off" },
+    ...{ answeredAt: null, reasons, left: "cut-off" },
   };
   // Answers by their inference, because the request before decides whether one can be continued from.
   const answers = new Map<string, string>();
-  let [hasRunEvent, isSettled] = [false, false];
+  let [hasRunEvent, isPast] = [false, false];
   const range = { direction: "backwards", limit: mostEvents } as const;
   for await (const envelope of events.readStream(conversationStream(id), range)) {
     const recorded = await tryToRead(events, envelope);
     if (recorded instanceof Error) continue;
-    const { event, at, revision } = recorded;
+    const { event, at } = recorded;
     if (event.type === "ApprovalRequested") reasons.set(event.data.blockId, excerpt(event.data.reason ?? "", 160));
     if (event.type === "ResponseReceived") answers.set(event.data.inferenceId, at);
     if (event.type === "InferenceRequested" && tail.answeredAt === null && canContinue(recorded))
@@ -75,17 +73,14 @@ async function readTail(events: EventStore, id: ConversationId): Promise<Tail> {
       hasRunEvent = true;
       tail.left = leftBy(event.type);
     }
-    // A person who gave a run up does not wait for it.
-    if (event.type === "RunFailed" && event.data.kind !== "abandoned" && !isSettled)
-      tail.failure ??= { revision, at, message: excerpt(event.data.message, 160) };
-    isSettled ||= settles.has(event.type);
-    if (isSettled && tail.answeredAt !== null) break;
+    isPast ||= begins.has(event.type);
+    if (isPast && tail.answeredAt !== null) break;
   }
   return tail;
 }
 
-/** After these, an earlier failure waits for nothing any more. */
-const settles: ReadonlySet<string> = new Set([
+/** What comes before these belongs to another run. */
+const begins: ReadonlySet<string> = new Set([
   ...["RunStarted", "RunCompleted", "RunCancelled", "RunFailed", "TurnReverted", "ConversationStarted"],
 ]);
 

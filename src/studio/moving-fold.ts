@@ -1,58 +1,49 @@
-import { type CacheTrail, cacheTrailReader } from "../conversation/cache-trail.ts";
+import type { CacheTrail } from "../conversation/cache-trail.ts";
 import type { FoundRequest } from "../conversation/find-request.ts";
 import { LoadedPast } from "../conversation/past.ts";
 import type { FoundPlace } from "../documents/found-place.ts";
-import { ShowFolds } from "../documents/show-document.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { isAside } from "../domain/frame.ts";
-import { type ConversationId, conversationStream } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import type { ShowFolds } from "../documents/show-document.ts";
+import { conversationStream } from "../domain/ids.ts";
 import { type Codecs, requestOf } from "../engine/planning/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { namesOf } from "../log/codec/stream-names.ts";
-import { watchedLog } from "../log/codec/watched-log.ts";
-import type { Follower } from "../log/fold/fold.ts";
+import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { noteSkip, SkippedEvents } from "../log/history/skipped-events.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
-import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
-
-/** The fold of a conversation at a revision, and what documents need besides. */
-type Folded = {
-  readonly view: ConversationView;
-  readonly words: BlockLabels;
-  readonly show: ShowFolds;
-  readonly contextTurns: Map<string, Turn>;
-  /** The requests so far, and how they were answered: prompt caches depend on them. */
-  readonly cache: { readonly follow: Follower; readonly trail: () => CacheTrail };
-  readonly skipped: SkippedEvents;
-  last: RecordedEvent | null;
-};
+import { noteLabels } from "../wording/labels.ts";
+import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
+import type { Reel } from "./reel.ts";
 
 /**
- * A fold that moves: the next look costs the stretch from the last one if that was earlier, and the whole log if it was later. One look at a
- * time: the fold changes with the next.
+ * Folds that move: a look costs the stretch from the last one, or from the nearest rung of the reel before the revision. One look at a time: the
+ * folds change with the next.
  */
 export class MovingFold {
-  readonly #id: ConversationId;
+  readonly #reel: Pick<Reel, "id" | "rungs" | "changedBefore">;
   readonly #watched: ReturnType<typeof watchedLog>;
-  #folded: Folded;
+  readonly #skipped: SkippedEvents;
+  #folds: DocumentFolds;
+  /** Of the events that the rung had read. */
+  #changed: readonly ChangedEvent[] = [];
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(log: EventLog, id: ConversationId) {
-    this.#id = id;
+  constructor(log: EventLog, reel: Pick<Reel, "id" | "rungs" | "changedBefore" | "skipped">) {
+    this.#reel = reel;
     this.#watched = watchedLog(log);
-    this.#folded = this.#fresh(new SkippedEvents());
+    this.#skipped = new SkippedEvents();
+    for (const place of reel.skipped) this.#skipped.add(...place);
+    this.#folds = emptyFolds(this.#stream);
   }
 
-  /** Moves to an existing revision, and makes something of the fold there. */
+  /** Moves to an existing revision, and makes something of the folds there. */
   at<T>(revision: number, make: (place: FoundPlace, show: ShowFolds) => T | Promise<T>): Promise<T> {
     return this.#queued(async () => {
       const { words, show, view, last } = await this.#move(revision);
-      if (last === null) throw new Error(`revision ${revision} of ${this.#id} cannot be read`);
+      const { id } = this.#reel;
+      if (last === null) throw new Error(`revision ${revision} of ${id} cannot be read`);
       const names = await namesOf(this.#watched.log.store, last.stream);
-      const place = { conversation: { id: this.#id }, past: new LoadedPast(last, view, names), words };
-      return make({ ...place, changed: this.#watched.changed() }, show);
+      const place = { conversation: { id }, past: new LoadedPast(last, view, names), words };
+      return make({ ...place, changed: [...this.#changed, ...this.#watched.changed()] }, show);
     });
   }
 
@@ -66,11 +57,15 @@ export class MovingFold {
     ) => T | Promise<T>,
   ): Promise<T> {
     return this.#queued(async () => {
-      const { view, words, contextTurns, cache, skipped, last: recorded } = await this.#move(revision);
-      if (recorded === null) throw new Error(`revision ${revision} of ${this.#id} cannot be read`);
+      const { view, words, contextTurns, trail, last: recorded } = await this.#move(revision);
+      if (recorded === null) throw new Error(`revision ${revision} of ${this.#reel.id} cannot be read`);
       const request = { recorded, request: requestOf(recorded), view, codecs, labels: words.labels, contextTurns };
-      return make(request, { trail: cache.trail(), skipped });
+      return make(request, { trail, skipped: this.#skipped });
     });
+  }
+
+  get #stream(): string {
+    return conversationStream(this.#reel.id);
   }
 
   #queued<T>(work: () => Promise<T>): Promise<T> {
@@ -79,60 +74,47 @@ export class MovingFold {
     return next;
   }
 
-  async #move(revision: number): Promise<Folded> {
+  async #move(revision: number): Promise<DocumentFolds> {
     const at = this.#ownRevision();
-    if (at > revision) this.#restart(this.#folded.skipped);
+    const rung = this.#reel.rungs.nearest(revision);
+    if (rung !== null && (at > revision || at < rung.revision))
+      this.#goOnFrom(copiedFolds(rung.folds), this.#reel.changedBefore);
+    else if (at > revision) this.#restart();
     for (;;) {
       try {
         await this.#read(revision);
-        return this.#folded;
+        return this.#folds;
       } catch (error) {
-        const { skipped } = this.#folded;
-        const isSkipped = await noteSkip(this.#watched.log, error, skipped);
-        // A fold that stopped in the middle of an event is of no use.
-        this.#restart(skipped);
+        const isSkipped = await noteSkip(this.#watched.log, error, this.#skipped);
+        // Folds that stopped in the middle of an event are of no use.
+        this.#restart();
         if (!isSkipped) throw error;
       }
     }
   }
 
   async #read(revision: number): Promise<void> {
-    const folded = this.#folded;
     const from = this.#ownRevision() + 1;
     if (from > revision) return;
-    const range = { from, to: revision, skipped: folded.skipped };
-    for await (const recorded of readHistory(this.#watched.log, conversationStream(this.#id), range)) {
-      conversationView.apply(folded.view, recorded);
-      noteLabels(folded.words, recorded);
-      folded.show.take(recorded);
-      noteContexts(folded, recorded);
-      folded.cache.follow(recorded, folded.view);
-      folded.last = recorded;
+    const range = { from, to: revision, skipped: this.#skipped };
+    for await (const recorded of readHistory(this.#watched.log, this.#stream, range)) {
+      applyToFolds(this.#folds, recorded);
+      noteLabels(this.#folds.words, recorded);
     }
   }
 
   #ownRevision(): number {
-    const { last } = this.#folded;
-    return last === null || last.stream !== conversationStream(this.#id) ? -1 : last.revision;
+    const { last } = this.#folds;
+    return last === null || last.stream !== this.#stream ? -1 : last.revision;
   }
 
-  #restart(skipped: SkippedEvents): void {
+  #restart(): void {
+    this.#goOnFrom(emptyFolds(this.#stream), []);
+  }
+
+  #goOnFrom(folds: DocumentFolds, changed: readonly ChangedEvent[]): void {
     this.#watched.forget();
-    this.#folded = this.#fresh(skipped);
+    this.#folds = folds;
+    this.#changed = changed;
   }
-
-  #fresh(skipped: SkippedEvents): Folded {
-    const stream = conversationStream(this.#id);
-    const begun = { view: conversationView.initial(stream), words: noLabels(), show: new ShowFolds(stream) };
-    const { follow, trail } = cacheTrailReader();
-    return { ...begun, contextTurns: new Map(), cache: { follow: follow(), trail }, skipped, last: null };
-  }
-}
-
-/** The Turns of contexts, which `why` compares. */
-function noteContexts({ view, contextTurns }: Folded, { event, frame }: RecordedEvent): void {
-  if (event.type !== "ResponseReceived") return;
-  for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
-  const answered = isAside(frame) ? null : view.client.run?.turns.response(event.data.inferenceId);
-  if (answered != null) contextTurns.set(event.data.inferenceId, answered);
 }

@@ -6,21 +6,28 @@ import { Turn } from "../domain/turn.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import { isErased } from "../log/codec/erased.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { lookAt, skipOf } from "../log/history/read-events.ts";
 import type { SkippedEvents } from "../log/history/skipped-events.ts";
 import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import { skippedOf } from "../log/snapshots/open.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
+import { type BlockLabels, noteLabels } from "../wording/labels.ts";
+import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
 import { type FoldedGroup, groupAfter } from "./log-groups.ts";
 import { holeRow, logRow, unreadableRow } from "./log-row.ts";
 import type { LogRow, OverviewDocument } from "./page-documents.ts";
 import { CostReader } from "./request-costs.ts";
+import { Rungs } from "./rungs.ts";
 import { HeldBytes, noteOutcome, type Step, stepOf } from "./step.ts";
 
-export type ReelOptions = { readonly isRedacted?: boolean };
+export type ReelOptions = {
+  readonly isRedacted?: boolean;
+  /** How many events are between two rungs at first. */
+  readonly gap?: number;
+};
 
 /**
  * A conversation read once, from its first event to its newest, with what the page asks for at any revision. Turns are immutable and share
@@ -28,7 +35,6 @@ export type ReelOptions = { readonly isRedacted?: boolean };
  */
 export class Reel {
   readonly id: ConversationId;
-  readonly labels: BlockLabels = noLabels();
   readonly rows: LogRow[] = [];
   readonly groups: FoldedGroup[] = [];
   readonly steps: Step[] = [];
@@ -40,10 +46,15 @@ export class Reel {
   readonly layers = new Map<string, boolean>();
   /** How many runs began. */
   runs = 0;
-  readonly #log: EventLog;
-  readonly #skipped: SkippedEvents;
-  readonly view: ConversationView;
   readonly costs: CostReader;
+  /** Folds at earlier revisions; none from damage on. */
+  readonly rungs: Rungs<DocumentFolds>;
+  /** What folds leave out. */
+  readonly skipped: SkippedEvents;
+  /** Events of ancestors whose data has changed since they were written. */
+  changedBefore: readonly ChangedEvent[] = [];
+  readonly #folds: DocumentFolds;
+  readonly #log: EventLog;
   readonly #held = new HeldBytes();
   #head: Head | null = null;
   #damage: OverviewDocument["damage"] = null;
@@ -54,12 +65,13 @@ export class Reel {
   readonly isRedacted: boolean;
 
   private constructor(log: EventLog, id: ConversationId, given: { readonly skipped: SkippedEvents } & ReelOptions) {
-    const { skipped, isRedacted = false } = given;
+    const { skipped, isRedacted = false, gap } = given;
     this.id = id;
     this.isRedacted = isRedacted;
     this.#log = log;
-    this.#skipped = skipped;
-    this.view = conversationView.initial(conversationStream(id));
+    this.skipped = skipped;
+    this.rungs = new Rungs(gap);
+    this.#folds = emptyFolds(conversationStream(id));
     this.costs = new CostReader(conversationStream(id));
   }
 
@@ -70,6 +82,14 @@ export class Reel {
     await reel.#takeAncestors(stream);
     await reel.catchUp();
     return reel;
+  }
+
+  get view(): ConversationView {
+    return this.#folds.view;
+  }
+
+  get labels(): BlockLabels {
+    return this.#folds.words;
   }
 
   get head(): Head | null {
@@ -104,7 +124,7 @@ export class Reel {
   async #take(envelope: StoredEnvelope): Promise<void> {
     const checked = this.isRedacted ? unchecked : checkEnvelope(this.#head, envelope);
     this.#head = { revision: envelope.revision, digest: envelope.digest };
-    const skip = await skipOf(this.#log, envelope, this.#skipped);
+    const skip = await skipOf(this.#log, envelope, this.skipped);
     if (skip !== null) {
       this.#add(holeRow(envelope, skip));
       return;
@@ -150,12 +170,15 @@ export class Reel {
   #fold(recorded: RecordedEvent): void {
     if (this.#damage !== null) return;
     try {
-      conversationView.apply(this.view, recorded);
+      applyToFolds(this.#folds, recorded);
     } catch (error) {
       if (!(error instanceof ConversationDamagedError)) throw error;
       this.#noteDamage(recorded.revision, error.message);
       return;
     }
+    // Of masked texts, the documents say of each event that its data has changed: a rung would have to keep them all.
+    if (!this.isRedacted && this.rungs.isDue(recorded.revision))
+      this.rungs.add(recorded.revision, copiedFolds(this.#folds));
     const { event } = recorded;
     if (event.type === "TurnEdited") this.touched.set(recorded.revision, touchedBy(event.data));
     const step = stepOf(recorded, this.view, this.#held);
@@ -166,13 +189,15 @@ export class Reel {
   }
 
   async #takeAncestors(own: string): Promise<void> {
+    const watched = watchedLog(this.#log);
     try {
-      for await (const recorded of readHistory(this.#log, own, { to: 0, skipped: this.#skipped })) {
+      for await (const recorded of readHistory(watched.log, own, { to: 0, skipped: this.skipped })) {
         if (recorded.stream === own) continue;
         noteLabels(this.labels, recorded);
         this.#noteStack(recorded);
-        conversationView.apply(this.view, recorded);
+        applyToFolds(this.#folds, recorded);
       }
+      this.changedBefore = watched.changed();
     } catch (error) {
       if (!(error instanceof ConversationDamagedError)) throw error;
       this.#noteDamage(0, error.message);

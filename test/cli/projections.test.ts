@@ -22,7 +22,7 @@ test("status tells what is not built, what is behind and what is up to date", as
   await run(cwd, "projections rebuild conversation-list");
   const built = await run(cwd, "projections status");
   expect(built).toMatchObject({ code: 0, stderr: "" });
-  expect(built.stdout).toMatch(/conversation-list +version 7 +66 events +up to date\nusage +not built yet/);
+  expect(built.stdout).toMatch(/conversation-list +version 8 +66 events +up to date\nusage +not built yet/);
   await using store = await openSqliteStore(file("turnlog.db"));
   await write(store, [started("late"), said("late")]);
   expect((await run(cwd, "projections status conversation-list")).stdout).toMatch(/66 events +2 behind/);

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { blockIdSchema, runIdSchema } from "../../src/domain/ids.ts";
 import type { ForksDocument } from "../../src/studio/fork-documents.ts";
+import { forksDocument } from "../../src/studio/forks-document.ts";
 import { documentAt, statusAt, studioHere } from "../support/studio/studio-here.ts";
 
 test("the forks of a conversation are below what they began from, from any of them, in the order of where they left it", async () => {
@@ -28,4 +30,28 @@ test("the forks of a conversation are below what they began from, from any of th
   expect(alone.rows.map(({ conversation }) => conversation)).toEqual(["cnv_stranger"]);
   expect(await statusAt(here.studio, "/api/c/cnv_none/forks")).toBe(404);
   expect(await documentAt(here.studio, "/api/c/cnv_none/forks")).toMatchObject({ error: { code: "not-found" } });
+});
+
+test("a family of more than are shown is cut off, and says so; children come before forks", async () => {
+  await using here = await studioHere("memory:");
+  const oldest = here.store.conversation("cnv_oldest");
+  await oldest.append("one");
+  await oldest.append("two");
+  for (let n = 0; n < 5; n += 1) await oldest.fork(1, { id: `cnv_fork_${n}` });
+  await oldest.fork(0, { id: "cnv_early" });
+  const call = await oldest.child("mine", {
+    runId: runIdSchema.parse("run_0123456789abcdef"),
+    blockId: blockIdSchema.parse("blk_0123456789abcdef"),
+  });
+  const shown = (most?: number) => forksDocument(here.store.events, oldest.id, most);
+  const { rows, hasMore } = await shown(5);
+  expect(hasMore).toBe(true);
+  expect(rows.slice(0, 4).map(({ conversation, from, origin }) => [conversation, from, origin])).toEqual([
+    ["cnv_oldest", null, null],
+    [call.id, null, "child"],
+    ["cnv_early", 0, "fork"],
+    ["cnv_fork_0", 1, "fork"],
+  ]);
+  expect(rows).toHaveLength(5);
+  expect(await shown()).toMatchObject({ hasMore: false, rows: { length: 8 } });
 });

@@ -184,3 +184,26 @@ test("a context that the server may soon forget is listed, and one that was answ
   const { items } = await new Inbox(events).document();
   expect(items.map(({ kind, conversation }) => [kind, conversation])).toEqual([["expiring", "cnv_old_answer"]]);
 });
+
+test("a failed run is listed however many conversations and messages came since, until it is settled", async () => {
+  const store = new TurnlogStore(createMemoryStore());
+  const broken = () => createEngine({ provider: scripted([{ error: { message: "the model is overloaded" } }]) });
+  const failed = store.conversation("cnv_failed_long_ago");
+  await failed.append("hello");
+  await failed.run(broken()).catch(() => null);
+  for (let n = 0; n < 70; n += 1) await failed.append(`message ${n}`);
+  for (let n = 0; n < 220; n += 1) await store.conversation(`cnv_${n}`).append("hello");
+  const inbox = new Inbox(store.events);
+  const { items, hasMore } = await inbox.document();
+  expect(items.map(({ kind, conversation, words }) => [kind, conversation, words])).toEqual([
+    ["failed", "cnv_failed_long_ago", "the model is overloaded"],
+  ]);
+  expect(hasMore).toBe(false);
+  await failed.run(createEngine({ provider: scripted(["Hello."]) }));
+  expect((await inbox.document()).items).toEqual([]);
+  await failed.append("again");
+  await failed.run(broken()).catch(() => null);
+  expect((await inbox.document()).items).toHaveLength(1);
+  await failed.revertTo(0);
+  expect((await inbox.document()).items).toEqual([]);
+});

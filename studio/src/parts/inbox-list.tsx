@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { printable } from "../../../src/base/printable.ts";
 import type { InboxDocument, InboxItem, InboxKind } from "../../../src/studio/inbox-documents.ts";
-import { age, grouped, timeLeft } from "../format.ts";
+import { age, timeLeft } from "../format.ts";
 import { keyOf } from "../inbox.ts";
 import { ClockIcon, WarnIcon } from "./icons.tsx";
 import { itemTitle } from "./inbox-words.ts";
@@ -51,10 +51,7 @@ export function InboxList({
       <p class="small text-3 note">
         {items.length === 0 ? "Nothing waits here." : "Nothing else waits."} Runs that are parked, cut off or failed,
         and contexts that expire soon, come here by themselves.
-        {document.hasMore ? " More runs are open than are listed here: answer some of these first." : ""}
-        {document.searched < 200
-          ? ""
-          : ` Failed runs are looked for in the ${grouped(document.searched)} conversations that were written last.`}
+        {document.hasMore ? " More runs wait than are listed here: answer some of these first." : ""}
       </p>
     </div>
   );
