@@ -5,7 +5,7 @@ import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
 import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
-import { changedSettings } from "../engine/planning/request-settings.ts";
+import { changedSettings, isInBoth } from "../engine/planning/request-settings.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readEvents } from "../log/history/read-events.ts";
@@ -105,7 +105,7 @@ function reportOn(asked: Asked): RequestCache {
     ...{ cause, foreseen, unit, idleMs, shared, foreseenRead, expected, lost },
     against: against === undefined ? placeOfOther(verdict, asked) : placeOf(against),
     author: culprit?.author ?? (erased === null ? null : ({ kind: "erasure" } as const)),
-    changedSettings: against === undefined ? [] : changedSettings(against.settings, prompt.settings),
+    changedSettings: against === undefined ? [] : changedNames(against, asked),
     tools: toolsOf(against, prompt, found.codecs.get(prompt.request.encoder)),
   };
   return {
@@ -173,6 +173,15 @@ function settingsOf(
   if (!trail.erasedSettings.has(request.settingsDigest)) return settings;
   if (!leadingSystemBlocks(outgoing).some(({ isErased }) => isErased)) return null;
   return { ...prompt.settings, instructions: `[erased ${request.settingsDigest}]` };
+}
+
+/** The settings that a request does not have in common with an earlier one, as far as it is known. */
+function changedNames(before: SentPrompt, asked: Asked): readonly string[] {
+  const { prompt: now, trail } = asked;
+  const [then, own] = [settingsOf(before, asked), settingsOf(now, asked)];
+  if (then === null || own === null) return [];
+  const hasErased = [before, now].some(({ request }) => trail.erasedSettings.has(request.settingsDigest));
+  return changedSettings(then, own).filter((name) => !hasErased || isInBoth(then, own, name));
 }
 
 /** The verdict against the requests of its endpoint; if there were none, against those of others that its wire serves. */

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { system } from "../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { tool } from "../../src/engine/stack/tool.ts";
 import { lens } from "../../src/middleware/lens.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { type CachedProvider, cachedProviders, cachedWorld, minute } from "../support/caching/cached-world.ts";
@@ -154,6 +156,18 @@ test.each([messages, gemini])(
     });
   },
 );
+
+test("of settings that were erased with the instructions, why names only the instructions as changed", async () => {
+  await using world = await begun(gemini);
+  const { talk, erase, ask, whyAt } = world;
+  const description = "Looks up.";
+  const lookUp = tool({ name: "look-up", description, inputSchema: z.object({}), execute: async () => "found" });
+  await talk.append([system(long("Be kind."))]);
+  await ask("one", { tools: [lookUp] });
+  await erase("Be kind.");
+  await ask("two", { tools: [lookUp] });
+  expect((await whyAt()).cache.changedSettings).toEqual(["instructions"]);
+});
 
 test("a fork from before the erasure is told apart from its parent by the repair, also if its log does not say who erased it", async () => {
   await using world = await begun(chat);

@@ -66,8 +66,9 @@ export class Erasures {
     const left = after.find((each) => each.id === id && !each.isErased);
     if (left !== undefined) this.#of.blame(`${id} was erased, and a version of it is still there`);
     this.#of.tally.readings += readings.size;
-    const isGone = (text: string): boolean => speech.hasLostSettings || speech.saysGone(text);
-    for (const changed of await changedReadings(readings, isGone)) this.#of.blame(`after ${id} was erased, ${changed}`);
+    const { hasLostSettings } = speech;
+    const lost = { hasLostSettings, saysGone: (text: string) => speech.saysGone(text) };
+    for (const changed of await changedReadings(readings, lost)) this.#of.blame(`after ${id} was erased, ${changed}`);
   }
 
   async end(store: TurnlogStore): Promise<void> {

@@ -32,23 +32,24 @@ export async function readingsOf(
 /**
  * What is different in the answers now, each with its question and its member: contents that were erased, and sizes that are estimated from
  * contents, are left out.
- *
- * @param saysGone - Whether a text says what was erased.
  */
-export async function changedReadings(
-  before: Readings,
-  saysGone: (text: string) => boolean,
-): Promise<readonly string[]> {
+export async function changedReadings(before: Readings, lost: Lost): Promise<readonly string[]> {
   const changed: string[] = [];
   for (const [question, { ask, answer }] of before) {
     const now = await answerOf(ask);
-    const isGone =
-      typeof answer === "string" && saysGone(answer) && isDeepStrictEqual(now, { error: "content-erased" });
-    if (isGone) continue;
-    changed.push(...differences(answer, now, saysGone).map((each) => `${question}${each}`));
+    const mayBeGone = typeof answer === "string" && (lost.hasLostSettings || lost.saysGone(answer));
+    if (mayBeGone && isDeepStrictEqual(now, { error: "content-erased" })) continue;
+    changed.push(...differences(answer, now, lost).map((each) => `${question}${each}`));
   }
   return changed;
 }
+
+/** What a world has lost by erasures. */
+export type Lost = {
+  /** Whether a text says what was erased. */
+  readonly saysGone: (text: string) => boolean;
+  readonly hasLostSettings: boolean;
+};
 
 type Questions = Readonly<Record<string, () => Promise<unknown>>>;
 
@@ -92,14 +93,16 @@ const answerOf = (ask: () => Promise<unknown>): Promise<unknown> =>
 /** Members that are sizes of contents. */
 const sizes = new Set(["fullBytes", "tokens"]);
 
-function differences(then: unknown, now: unknown, saysGone: (text: string) => boolean): readonly string[] {
+function differences(then: unknown, now: unknown, lost: Lost): readonly string[] {
   if (then instanceof Block && now instanceof Block)
-    return differences(outlineOf(then, now.isErased), outlineOf(now, now.isErased), saysGone);
+    return differences(outlineOf(then, now.isErased), outlineOf(now, now.isErased), lost);
   if (isDeepStrictEqual(then, now)) return [];
-  if (typeof then === "string" && now === "[erased]" && saysGone(then)) return [];
+  if (typeof then === "string" && now === "[erased]" && lost.saysGone(then)) return [];
   if (!isNested(then) || !isNested(now)) return [`: ${JSON.stringify(now)} was ${JSON.stringify(then)}`];
   return [...new Set([...Object.keys(then), ...Object.keys(now)])].flatMap((name) =>
-    sizes.has(name) ? [] : differences(then[name], now[name], saysGone).map((each) => `.${name}${each}`),
+    sizes.has(name) || (lost.hasLostSettings && isUnknown(name, { then, now }))
+      ? []
+      : differences(then[name], now[name], lost).map((each) => `.${name}${each}`),
   );
 }
 
@@ -110,3 +113,10 @@ const outlineOf = ({ id, kind, recordedAs, payload }: Block, isErased: boolean) 
 
 const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !(value instanceof Map);
+
+/** Of prompts whose settings were erased turnlog knows neither what a cache held nor whether those settings had changed. */
+const isUnknown = (name: string, { then, now }: Readonly<Record<"then" | "now", Readonly<Record<string, unknown>>>>) =>
+  name === "cache" || (name === "changedSettings" && isSubset(now[name], then[name]));
+
+const isSubset = (part: unknown, of: unknown): boolean =>
+  Array.isArray(part) && Array.isArray(of) && part.every((item) => of.includes(item));
