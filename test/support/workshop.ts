@@ -7,12 +7,7 @@ import type { Codec } from "../../src/engine/stack/codec.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../src/engine/stack/engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
-import {
-  type ScriptedAnswer,
-  type ScriptedAnswerer,
-  type ScriptedProvider,
-  scripted,
-} from "../../src/providers/scripted/scripted.ts";
+import { type ScriptedProvider, scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { type AroundAppend, type WatchedStore, watchStore } from "./appends.ts";
@@ -29,10 +24,7 @@ export type Workshop = {
   /** An engine on the workshop's clock and ids. */
   readonly engine: (config: EngineConfig) => Engine;
   /** The same on a script. */
-  readonly scripted: (
-    answers: readonly (ScriptedAnswer | ScriptedAnswerer)[],
-    config?: Partial<EngineConfig>,
-  ) => Scripted;
+  readonly scripted: (answers: Parameters<typeof scripted>[0], config?: Partial<EngineConfig>) => Scripted;
 };
 
 type Scripted = { readonly engine: Engine; readonly provider: ScriptedProvider };
