@@ -77,7 +77,10 @@ function tokenLines({ tokens, lost, price }: RequestCacheDocument): readonly str
   const { input, uncached, read, written } = tokens;
   const classes = [
     read === null ? "what it read is not reported" : `${grouped(read)} read`,
-    ...Object.entries(written).map(([lifetime, each]) => `${grouped(each)} written (${inOneLine(lifetime)})`),
+    // `any`: the provider does not report for how long.
+    ...Object.entries(written).map(
+      ([lifetime, each]) => `${grouped(each)} written${lifetime === "any" ? "" : ` (${inOneLine(lifetime)})`}`,
+    ),
     `${grouped(uncached)} uncached`,
   ];
   const money = price?.usd == null ? "" : `, $${price.usd} more than reading them`;

@@ -107,13 +107,17 @@ test("in mode explicit, a loop of tool calls reads what its last request wrote, 
       ],
     });
     await here.ask(["Where is it warm?"], { prompt_cache_options: { mode: "explicit" }, ...more }, [lookUp]);
-    return { tokens: here.verdicts().map(({ tokens }) => tokens), marks: here.marks() };
+    const verdicts = here.verdicts();
+    const reasons = verdicts.map(({ reason }) => reason);
+    return { tokens: verdicts.map(({ tokens }) => tokens), reasons, marks: here.marks() };
   };
-  expect((await read({})).tokens.map((each) => [each.read, each.written])).toEqual([
+  const without = await read({});
+  expect(without.tokens.map((each) => [each.read, each.written])).toEqual([
     [0, 0],
     [0, 0],
     [0, 0],
   ]);
+  expect(without.reasons).toEqual(["first", "no-breakpoint", "no-breakpoint"]);
   const { tokens, marks } = await read({ cacheBreakpoints: true });
   expect(marks).toEqual([
     [0, 1],

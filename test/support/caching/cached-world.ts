@@ -40,7 +40,10 @@ export const cachedProviders = {
   chat: {
     ...{ front: "chat", hasModel: true },
     provider: (url, options) =>
-      chatCompletions({ ...options, apiKey, baseURL: `${url}/v1`, dialect: "openai", transport: "json" }),
+      chatCompletions({
+        ...{ ...options, apiKey, baseURL: `${url}/v1`, dialect: "openai", transport: "json" },
+        cacheBreakpoints: true,
+      }),
   },
   messages: {
     ...{ front: "messages", hasModel: true },
