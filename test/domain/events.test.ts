@@ -102,6 +102,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["InferenceFailed+next", ["next"]],
   ["InferenceFailed+usage", ["usage"]],
   ["ToolFinished", ["late"]],
+  ["ToolParked+reason", ["reason"]],
   ["ApprovalRequested", ["inputSchema", "reason", "expiresAt"]],
   ["ApprovalRequested+call", ["call"]],
   ["ApprovalDecided", ["input", "message", "key"]],

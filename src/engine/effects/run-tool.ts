@@ -97,7 +97,10 @@ export async function answerCall(session: RunSession, beginning: Beginning): Pro
     if (!isToolInDoubt(error)) throw error;
     // An app that had the call run again is not asked a second time: a person decides.
     const isAsked = beginning.past.state === "settled";
-    return answerCall(session, { ...beginning, past: await settledLive(session, beginning, { isAsked }) });
+    return answerCall(session, {
+      ...beginning,
+      past: await settledLive(session, beginning, { isAsked, reason: error.message }),
+    });
   }
 }
 
