@@ -55,6 +55,7 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
   }
   const { answer, durationMs, settledBy } = await perform<Done>(session, past, {
     ...{ frame, signal, actor, effect: { kind: "effect", frame, name } },
+    gated: isAside ? null : { id, frame, event: { type: "ToolParked", version: 1, data: { blockId: id, name } } },
     isIdempotent: past.state === "started" && past.isIdempotent,
     start: {
       ...{ type: "EffectStarted", version: 1 },

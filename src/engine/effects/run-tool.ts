@@ -16,7 +16,7 @@ import type { Tool, ToolContext } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 import { isFree, type Permit, permitOf } from "./permit.ts";
-import { isToolInDoubt, settledLive } from "./tool-in-doubt.ts";
+import { isToolInDoubt, parkedCall, settledLive } from "./tool-in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt" | "denied";
 /** What the model gets: a text as it is, parts as parts, anything else as JSON. */
@@ -114,6 +114,7 @@ async function answerOnce(session: RunSession, beginning: Beginning): Promise<Bl
   }
   const { answer, durationMs, settledBy } = await perform<ToolAnswer>(session, past, {
     ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
+    gated: { id: idOf(call), frame, event: parkedCall(call, "") },
     // Running an unknown tool has no effect, so it may be repeated.
     isIdempotent: tool === undefined || tool.idempotent,
     start: startOf(idOf(call), name),
