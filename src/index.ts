@@ -85,7 +85,7 @@ export {
   type LayerIdentity,
   type Next,
 } from "./engine/stack/middleware.ts";
-export type { OpenTelemetryApi } from "./engine/stack/open-telemetry.ts";
+export type { OpenTelemetryApi, OpenTelemetryLogs } from "./engine/stack/open-telemetry.ts";
 export { OutputMismatchError } from "./engine/stack/output.ts";
 export { type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";

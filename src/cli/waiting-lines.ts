@@ -15,7 +15,7 @@ export function waitingLines(
   const given = excerpt(JSON.stringify(input), Math.max(columns - name.length - 4, 20));
   const until = expiresAt === null ? "" : `, until ${expiresAt}`;
   const why = reason === null ? "" : `: ${excerpt(reason, 200)}`;
-  const what = kind === "approval" ? `waits for approval${until}${why}` : "waits for a result from outside";
+  const what = kind === "approval" ? `waits for approval${until}${why}` : `waits for a result from outside${why}`;
   const command =
     kind === "approval"
       ? `${commandName} approve ${conversation} ${blockId} --as NAME`

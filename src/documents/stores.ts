@@ -31,6 +31,8 @@ export const lsDocument = z.strictObject({
               name: z.string(),
               since: at,
               expiresAt: at.nullable(),
+              /** Only with --waiting: why it waits. */
+              reason: z.exactOptional(z.string().nullable()),
             }),
           ),
         })

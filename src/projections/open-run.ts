@@ -58,7 +58,12 @@ export type OpenRun = {
 };
 
 /** A call or an effect that waits to be settled. One that has not begun is a call of an external tool. */
-type ParkedEffect = { readonly name: string; readonly since: string; readonly hasBegun: boolean };
+type ParkedEffect = {
+  readonly name: string;
+  readonly reason: string | null;
+  readonly since: string;
+  readonly hasBegun: boolean;
+};
 
 /** What a person is asked about a call, and the decision. */
 export type AskedApproval = {
@@ -145,11 +150,11 @@ export function applyToRun(
     case "RunCancelRequested":
       run.cancelRequest ??= { actor: recorded.actor, reason: event.data.reason };
       return;
-    case "ToolParked":
-      run.parked.set(event.data.blockId, {
-        ...{ name: event.data.name, since: recorded.at, hasBegun: before !== undefined },
-      });
+    case "ToolParked": {
+      const { blockId, name, reason = null } = event.data;
+      run.parked.set(blockId, { name, reason, since: recorded.at, hasBegun: before !== undefined });
       return;
+    }
     case "ToolSettled":
       run.parked.delete(event.data.blockId);
       run.settled.set(event.data.blockId, { settlement: event.data.settlement, actor: recorded.actor });

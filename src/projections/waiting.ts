@@ -21,7 +21,7 @@ export type Waiting = {
   readonly digest: string | null;
   /** Of an approval: the JSON Schema that an edited input has to match. */
   readonly inputSchema: JsonObject | null;
-  /** Of an approval: why the tool or the engine asks. */
+  /** Why the tool or the engine asks, or what the tool says about the wait. */
   readonly reason: string | null;
   readonly since: string;
   /** Of an approval: when it counts as denied. */
@@ -37,12 +37,12 @@ export function waitingIn(run: OpenRun, now: string): readonly Waiting[] {
   const approvals = [...run.approvals.values()].flatMap((approval) =>
     isUndecided(approval) && !isExpired(approval.asked, now) ? [waitingApproval(run, approval)] : [],
   );
-  const parked = [...run.parked].map(([blockId, { name, since, hasBegun }]): Waiting => {
+  const parked = [...run.parked].map(([blockId, { name, reason, since, hasBegun }]): Waiting => {
     const call = run.turns.ownCall(blockId);
     return {
       ...{ kind: hasBegun ? "doubt" : "external", blockId, name },
       ...{ input: call === null ? null : inputOf(call), digest: call?.recordedAs ?? null, since },
-      ...{ inputSchema: null, reason: null, expiresAt: null },
+      ...{ inputSchema: null, reason, expiresAt: null },
     };
   });
   return [...approvals, ...parked];

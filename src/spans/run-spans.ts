@@ -7,10 +7,11 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { failureAttributes, responseAttributes } from "./answer-attributes.ts";
 import { type Ending, endedWell, OpenSpans } from "./open-spans.ts";
 import { PartTotals } from "./part-totals.ts";
-import { requestKey, type SpanChange, type SpanKey, type SpanStart, toolKey } from "./span.ts";
-import { outputContent, resultContent } from "./span-content.ts";
+import { effectKey, requestKey, type SpanChange, type SpanKey, type SpanStart, toolKey } from "./span.ts";
+import { outputContent } from "./span-content.ts";
 import type { SpanOptions } from "./span-options.ts";
 import { isStepKey, type RunPlace, SpanStarts } from "./span-starts.ts";
+import { effectEnd, toolEnd, type WorkEnd } from "./work-ends.ts";
 
 /** What spans say and the run's events do not hold. */
 export type SpanKnowledge = {
@@ -101,6 +102,7 @@ export class RunSpans {
         return;
       case "InferenceRequested":
       case "ToolStarted":
+      case "EffectStarted":
         this.#left.delete(keyOf(event));
         this.#begin(changes, recorded, { at, known });
         return;
@@ -122,7 +124,10 @@ export class RunSpans {
         });
         return;
       case "ToolFinished":
-        this.#toolFinished(changes, recorded, event.data, known);
+        if (event.data.late !== true) this.#finished(changes, recorded, known, toolEnd(event.data, this.#options));
+        return;
+      case "EffectFinished":
+        this.#finished(changes, recorded, known, effectEnd(event.data, this.#options));
         return;
       default:
     }
@@ -137,7 +142,9 @@ export class RunSpans {
     if (this.#part === null) return;
     const frame = recorded.frame ?? "0";
     const part = this.#part;
-    const parent = this.#stepOf(changes, recorded, { part, at }) ?? part;
+    // A layer around several steps may have effects, which are in none of them.
+    const step = event.type === "EffectStarted" ? null : this.#stepOf(changes, recorded, { part, at });
+    const parent = step ?? part;
     if (event.type === "InferenceRequested") {
       this.#totals.requests += 1;
       const settings = known.settings(event.data.settingsDigest) ?? {};
@@ -146,6 +153,8 @@ export class RunSpans {
     } else if (event.type === "ToolStarted") {
       this.#totals.tools += 1;
       this.#open.begin(changes, { ...this.#starts.tool(event.data, frame), part, parent, at });
+    } else if (event.type === "EffectStarted") {
+      this.#open.begin(changes, { ...this.#starts.effect(event.data, recorded), part, parent, at });
     } else return;
     this.#begun.set(keyOf(event), recorded);
   }
@@ -183,24 +192,21 @@ export class RunSpans {
     this.#forget(key);
   }
 
-  #toolFinished(
+  /** A tool call or an effect of a layer ended, in this part or in one that repeated it. */
+  #finished(
     changes: SpanChange[],
     recorded: RecordedEvent,
-    { blockId, outcome, result, durationMs, late }: ConversationEventOf<"ToolFinished">["data"],
     known: SpanKnowledge,
+    { key, durationMs, ...ending }: WorkEnd,
   ): void {
-    if (late === true) return;
-    const key = toolKey(blockId);
     const at = Date.parse(recorded.at);
     const left = this.#left.get(key);
-    const isByTool = recorded.actor.kind === "tool";
-    if (left !== undefined && isByTool && !this.#open.has(key))
+    const isOwn = recorded.actor.kind === "tool" || recorded.actor.kind === "middleware";
+    if (left !== undefined && isOwn && !this.#open.has(key))
       this.#begin(changes, left, { at: at - Math.round(durationMs), known });
-    // A repetition that the end of the run ended: the log does not have that it began.
-    if (this.#again.has(key) && !isByTool) this.#drop(key);
-    const content = this.#options.hasContent ? resultContent(blockFromJson(result)) : {};
-    const attributes = { "turnlog.tool.outcome": outcome, ...content };
-    this.#open.end(changes, key, { at, attributes, errorType: outcome === "ok" ? null : outcome, errorMessage: null });
+    // A repetition that somebody else ended: the log does not have that it began.
+    if (this.#again.has(key) && !isOwn) this.#drop(key);
+    this.#open.end(changes, key, { ...ending, at });
     this.#forget(key);
   }
 
@@ -266,7 +272,9 @@ export class RunSpans {
   #drop(key: SpanKey): void {
     if (!this.#open.has(key)) return;
     this.#open.drop(key);
-    this.#totals[isToolKey(key) ? "tools" : "requests"] -= 1;
+    const [kind = ""] = key.split("/");
+    const counted = { tool: "tools", request: "requests" } as const;
+    if (kind === "tool" || kind === "request") this.#totals[counted[kind]] -= 1;
   }
 
   #forget(key: SpanKey): void {
@@ -275,7 +283,7 @@ export class RunSpans {
   }
 }
 
-const isToolKey = (key: SpanKey): boolean => key.startsWith("tool/");
-
-const keyOf = (event: ConversationEventOf<"InferenceRequested" | "ToolStarted">): SpanKey =>
-  event.type === "InferenceRequested" ? requestKey(event.data.inferenceId) : toolKey(event.data.blockId);
+function keyOf(event: ConversationEventOf<"InferenceRequested" | "ToolStarted" | "EffectStarted">): SpanKey {
+  if (event.type === "InferenceRequested") return requestKey(event.data.inferenceId);
+  return event.type === "ToolStarted" ? toolKey(event.data.blockId) : effectKey(event.data.effectId);
+}

@@ -2,11 +2,11 @@ import type { SpanAttributes } from "./span.ts";
 import type { TracingService } from "./span-options.ts";
 
 /** What a span is of: the service's own word for it follows from this. */
-export type SpanOf = "part" | "step" | "request" | "tool";
+export type SpanOf = "part" | "step" | "request" | "tool" | "effect";
 
-const langsmithKinds = { part: "chain", step: "chain", request: "llm", tool: "tool" } as const;
-const langfuseTypes = { part: "agent", step: "span", request: "generation", tool: "tool" } as const;
-const openInferenceKinds = { part: "AGENT", step: "CHAIN", request: "LLM", tool: "TOOL" } as const;
+const langsmithKinds = { part: "chain", step: "chain", request: "llm", tool: "tool", effect: "chain" } as const;
+const langfuseTypes = { part: "agent", step: "span", request: "generation", tool: "tool", effect: "span" } as const;
+const openInferenceKinds = { part: "AGENT", step: "CHAIN", request: "LLM", tool: "TOOL", effect: "CHAIN" } as const;
 
 /** The attributes by which a service groups the runs of a conversation, and knows what a span is of. */
 export function serviceAttributes(

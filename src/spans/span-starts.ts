@@ -7,7 +7,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { modelOf, providerName, requestAttributes, settingsAttributes } from "./request-attributes.ts";
 import { type SpanOf, serviceAttributes } from "./service-attributes.ts";
-import { partKey, requestKey, type SpanAttributes, type SpanKey, type SpanStart, toolKey } from "./span.ts";
+import { effectKey, partKey, requestKey, type SpanAttributes, type SpanKey, type SpanStart, toolKey } from "./span.ts";
 import { argumentsContent, inputContent } from "./span-content.ts";
 import type { SpanOptions } from "./span-options.ts";
 
@@ -108,6 +108,23 @@ export class SpanStarts {
         "turnlog.frame": frame,
         "turnlog.block.id": blockId,
         ...(this.#options.hasContent ? argumentsContent(call) : {}),
+      },
+    };
+  }
+
+  /** An effect of a layer: the conventions have no name for one. */
+  effect(
+    { effectId, name }: ConversationEventOf<"EffectStarted">["data"],
+    { frame, actor }: Pick<RecordedEvent, "frame" | "actor">,
+  ): Beginning {
+    return {
+      ...this.#internal("effect", effectKey(effectId), `effect ${name}`),
+      attributes: {
+        ...this.#common("effect"),
+        "turnlog.effect.name": name,
+        ...(actor.kind === "middleware" ? { "turnlog.layer": actor.name } : {}),
+        "turnlog.frame": frame ?? "0",
+        "turnlog.block.id": effectId,
       },
     };
   }

@@ -42,3 +42,4 @@ export type SpanChange = SpanStart | SpanEnd;
 export const partKey = (epoch: number): SpanKey => `part/${epoch}`;
 export const requestKey = (inferenceId: string): SpanKey => `request/${inferenceId}`;
 export const toolKey = (blockId: string): SpanKey => `tool/${blockId}`;
+export const effectKey = (effectId: string): SpanKey => `effect/${effectId}`;

@@ -71,7 +71,7 @@ function openItems(listed: ListedConversation, { reasons, left }: Tail): readonl
   if (openRun === null) return [];
   if (openRun.waitingFor.length > 0)
     return openRun.waitingFor.map(({ kind, blockId, name, since, expiresAt }) => {
-      const words = kind === "approval" ? (reasons.get(blockId) ?? "") : waitingWords[kind];
+      const words = reasons.get(blockId) ?? waitingWords[kind];
       return { ...about(listed), kind, blockId, name, since, expiresAt, words };
     });
   const item = { ...about(listed), since: lastAt };
@@ -88,6 +88,7 @@ const leftWords = {
 } as const;
 
 const waitingWords = {
+  approval: "",
   doubt: "it had begun when its process ended",
   external: "its result comes from outside",
 } as const;

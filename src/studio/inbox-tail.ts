@@ -8,7 +8,7 @@ import type { EventStore } from "../log/ports/event-store.ts";
 export type Tail = {
   /** When the newest answer came that a request can continue from. */
   readonly answeredAt: string | null;
-  /** The reasons of approvals, by the call's block. */
+  /** Why calls wait, by the call's block. */
   readonly reasons: ReadonlyMap<string, string>;
   readonly left: Left;
 };
@@ -65,7 +65,8 @@ async function readTail(events: EventStore, id: ConversationId): Promise<Tail> {
     const recorded = await tryToRead(events, envelope);
     if (recorded instanceof Error) continue;
     const { event, at } = recorded;
-    if (event.type === "ApprovalRequested") reasons.set(event.data.blockId, excerpt(event.data.reason ?? "", 160));
+    if ((event.type === "ApprovalRequested" || event.type === "ToolParked") && event.data.reason !== undefined)
+      reasons.set(event.data.blockId, excerpt(event.data.reason, 160));
     if (event.type === "ResponseReceived") answers.set(event.data.inferenceId, at);
     if (event.type === "InferenceRequested" && tail.answeredAt === null && canContinue(recorded))
       tail.answeredAt = answers.get(event.data.inferenceId) ?? null;

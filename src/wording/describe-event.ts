@@ -102,8 +102,11 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       const when = late === true ? ", too late" : "";
       return `${outcome} in ${grouped(Math.round(durationMs))} ms${when}: ${quote(blockFromJson(result))}`;
     }
-    case "ToolParked":
-      return `${event.data.name} waits to be settled: its result is unknown, or comes from outside`;
+    case "ToolParked": {
+      const { name, reason } = event.data;
+      const why = reason === undefined ? "its result is unknown, or comes from outside" : excerpt(reason, textLength);
+      return `${name} waits to be settled: ${why}`;
+    }
     case "ApprovalRequested": {
       const { name, reason, expiresAt } = event.data;
       const until = expiresAt === undefined ? "" : ` until ${expiresAt}`;

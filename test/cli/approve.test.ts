@@ -5,6 +5,7 @@ import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { externalTool } from "../../src/engine/stack/tool.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
+import { Inbox } from "../../src/studio/inbox-list.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { refunds } from "../support/run/approvals.ts";
 import { calling } from "../support/run/tool-runs.ts";
@@ -61,7 +62,10 @@ test("what cannot be decided exits as its kind says", async () => {
 
 test("the result of an external tool's call is appended by the name of the tool, once", async () => {
   const { path: cwd, file } = temporaryFolder();
-  const locate = externalTool({ name: "locate", description: "Asks where the user is.", inputSchema: z.object({}) });
+  const locate = externalTool({
+    ...{ name: "locate", description: "Asks where the user is.", inputSchema: z.object({}) },
+    reason: "the browser says where it is",
+  });
   const { tool: refund } = refunds();
   const tools = [locate, refund];
   const calls = calling(["locate", "{}", "c1"], ["refund", '{"amount":5}', "c2"]);
@@ -76,6 +80,20 @@ test("the result of an external tool's call is appended by the name of the tool,
     expect((await conversation.run(engine)).waitingFor.map(({ kind }) => kind).toSorted()).toEqual([
       "approval",
       "external",
+    ]);
+  }
+  const said = "the browser says where it is";
+  expect((await turnlog("ls", "--waiting", "external")).stdout).toMatch(
+    new RegExp(`locate: external since .*: ${said}`),
+  );
+  expect((await turnlog("show", "cnv_waits")).stdout).toContain(`waits for a result from outside: ${said}`);
+  expect((await turnlog("log", "cnv_waits")).stdout).toContain(`locate waits to be settled: ${said}`);
+  {
+    await using store = await openStore(url);
+    const { items } = await new Inbox(store.events).document();
+    expect(items.map(({ kind, words }) => [kind, words])).toEqual([
+      ["approval", ""],
+      ["external", said],
     ]);
   }
   // A call that waits for approval is decided, and not answered.

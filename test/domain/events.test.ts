@@ -104,6 +104,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ToolFinished", ["late"]],
   ["ToolFinished+invalid", ["invalid"]],
   ["ToolFinished+json", ["json"]],
+  ["ToolParked+reason", ["reason"]],
   ["ApprovalRequested", ["inputSchema", "reason", "expiresAt"]],
   ["ApprovalRequested+call", ["call"]],
   ["ApprovalDecided", ["input", "message", "key"]],

@@ -128,6 +128,7 @@ const notForUsers: ReadonlyMap<string, string> = new Map([
   ["OtelMeter of OpenTelemetryApi", shaped],
   ["OtelSpan of OpenTelemetryApi", shaped],
   ["OtelTracer of OpenTelemetryApi", shaped],
+  ["OtelContext of OpenTelemetryLogs", shaped],
   ["RowProjector of Projector", "the part of it that loads no rxjs, whose methods are its own"],
   ["RowProjector of ReadModel", "three methods of a projector, which callers do not write"],
 ]);

@@ -30,6 +30,7 @@ import { createRandom } from "../support/coherence/random.ts";
 import { type Dialect, saidWithoutIds } from "../support/dialect.ts";
 import { byWire, type DialectName, dialects } from "../support/dialects.ts";
 import { breakOff, goodMorning } from "../support/faults/recovery-world.ts";
+import { broughtLayer } from "../support/run/brought-layer.ts";
 import { eventsOf } from "../support/workshop.ts";
 
 const stacks = seeds(7, 5_000, 50);
@@ -225,8 +226,10 @@ test.each(played)(
         n += 1;
         return says(answerOf(seed, n));
       };
-      const edits = Array.from({ length: 2 + (seed % 3) }, (_, index) => editing(`layer-${index}`, seed + index));
-      const out = `layer-${seed % edits.length}`;
+      const random = createRandom(seed);
+      const drawn = Array.from({ length: 2 + (seed % 3) }, (_, index) => editing(`layer-${index}`, seed + index));
+      const edits = drawn.toSpliced(random.below(drawn.length + 1), 0, broughtLayer(random, "brought", null));
+      const out = edits[seed % edits.length]?.name ?? "";
       // Of a run that broke off the next one tells the model.
       const layers = seed % 6 === 2 ? [breakOff, ...edits] : edits;
       const interruptionNote = true;

@@ -13,6 +13,7 @@ import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scri
 import { whatIf } from "../../src/replay/counterfactual.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
+import { broughtLayer, type Outside } from "../support/run/brought-layer.ts";
 import { createWorkshop, type Workshop } from "../support/workshop.ts";
 
 const stacks = seeds(6, 500, 40);
@@ -82,6 +83,7 @@ test(`${stacks.length} random stacks draw, hear and ask again what they did, as 
     const recording = await record(seed);
     const { conversation } = recording.workshop;
     const sent = await bodiesOf(recording.workshop);
+    const touched = recording.touched();
     for (const without of [null, "idle"]) {
       const label = `seed ${seed}${without === null ? "" : ", without a layer that does nothing"}`;
       recording.drawn.length = 0;
@@ -90,6 +92,7 @@ test(`${stacks.length} random stacks draw, hear and ask again what they did, as 
       });
       expect(answer.unknown, label).toBeNull();
       expect(recording.drawn, label).toEqual(recording.drawnThen);
+      expect(recording.touched(), label).toBe(touched);
       expect(
         answer.steps.map(({ otherwise }) => otherwise?.bodyText),
         label,
@@ -119,6 +122,28 @@ async function record(seed: number) {
     drawingLayer(`layer-${n}`, { random, clock, drawn, twice: random.chance(0.3) }),
   );
   layers.splice(random.below(layers.length + 1), 0, idle);
+  let touched = 0;
+  const touch = (): void => {
+    touched += 1;
+  };
+  let kept = "";
+  const outside: Outside = {
+    store: {
+      get() {
+        touch();
+        return random.chance(0.3) ? kept : undefined;
+      },
+      set(_, value) {
+        touch();
+        kept = value;
+      },
+    },
+    isBad() {
+      touch();
+      return random.chance(0.2);
+    },
+  };
+  layers.splice(random.below(layers.length + 1), 0, broughtLayer(random, "brought", outside));
   const lookUp = tool({
     name: "look-up",
     description: "Looks up.",
@@ -144,7 +169,7 @@ async function record(seed: number) {
   /** The same stack with nothing of the world at hand. */
   const untouchable = () =>
     createEngine({ ...config, provider: { ...provider, infer: fail }, tools: [{ ...lookUp, run: fail }] });
-  return { workshop, drawn, drawnThen: drawn.slice(), untouchable };
+  return { workshop, drawn, drawnThen: drawn.slice(), untouchable, touched: () => touched };
 }
 
 type Drawing = {

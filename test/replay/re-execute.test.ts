@@ -9,6 +9,7 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { firstSeed, seeds } from "../support/cases.ts";
+import { createRandom } from "../support/coherence/random.ts";
 import {
   breaksOff,
   engineConfig,
@@ -17,9 +18,11 @@ import {
   mcpLedgerTools,
   unasked,
 } from "../support/faults/recovery-world.ts";
-import { byThinking, thinkingOn } from "../support/faults/thinking-providers.ts";
+import { byThinking, type Thinking, thinkingOn } from "../support/faults/thinking-providers.ts";
+import { untilAborted } from "../support/gates.ts";
 import { guarded, guardOutside } from "../support/outside-guard.ts";
 import { replayed } from "../support/replayed.ts";
+import { broughtLayer, type Outside } from "../support/run/brought-layer.ts";
 import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts";
 
 const stacks = seeds(4, 2_000, 25);
@@ -43,6 +46,11 @@ test.each(byThinking(stacks))(
       const { conversation, store } = workshop;
       const ledger: Ledger = new Map();
       const mcp = name === "guarded" ? { tools: await mcpLedgerTools(ledger) } : {};
+      const outside = keptOutside(ledger);
+      const config = (thinking: Thinking) => {
+        const made = engineConfig(seed, ledger, { ...thinking, ...mcp });
+        return { ...made, middleware: withBrought(made.middleware ?? [], { seed, outside }) };
+      };
       // Every time that anybody looks at the clock it is another.
       const clock = (): number => {
         workshop.clock.now += 1;
@@ -50,24 +58,53 @@ test.each(byThinking(stacks))(
       };
       for (const text of [...(breaksOff(seed) ? [goodMorning] : []), "hello", "and then?"]) {
         await conversation.append(text);
-        const engine = workshop.engine({ ...engineConfig(seed, ledger, { ...thinkingOn(name, seed), ...mcp }), clock });
+        const engine = workshop.engine({ ...config(thinkingOn(name, seed)), clock });
         await conversation.run(engine).catch(() => undefined);
       }
       const done = structuredClone(ledger);
       const before = (await eventsOf(conversation)).length;
       const thinking = thinkingOn(name, seed);
-      const config = unasked(engineConfig(seed, ledger, { ...thinking, ...mcp }));
-      const { runs, difference } = await again(workshop, guarded(createEngine(config)));
+      const { runs, difference } = await again(workshop, guarded(createEngine(unasked(config(thinking)))));
       expect({ seed, runs, difference }).toEqual({ seed, runs: breaksOff(seed) ? 3 : 2, difference: null });
       expect({ seed, folds: (await replayed(store, conversation)).difference }).toEqual({ seed, folds: null });
       for await (const { stream, problem } of verifyStore(store.events, { codecs: store.codecs }))
         expect({ seed, stream, problem }).toEqual({ seed, stream, problem: null });
       expect([thinking.requests.flat().length, (await eventsOf(conversation)).length]).toEqual([0, before]);
-      expect(ledger).toEqual(done);
+      expect({ seed, ledger }).toEqual({ seed, ledger: done });
     }
     expect(guard.touched).toEqual([]);
   },
 );
+
+/** A cache's store and a check, in the ledger of what was done in the world. The store has something else each time. */
+function keptOutside(ledger: Ledger): Outside {
+  const touch = (name: string): number => {
+    const entry = ledger.get(name) ?? { name, times: 0, answer: "" };
+    entry.times += 1;
+    ledger.set(name, entry);
+    return entry.times;
+  };
+  let kept = "";
+  return {
+    store: {
+      get: () => (touch("get") % 4 === 3 ? kept : undefined),
+      set(_, value) {
+        touch("set");
+        kept = value;
+      },
+    },
+    isBad: (text) => touch("check") % 5 === 1 && text.length > 1,
+  };
+}
+
+/** Layers of turnlog/layers outside of the others and within them. */
+function withBrought(
+  layers: readonly Layer[],
+  { seed, outside }: { readonly seed: number; readonly outside: Outside },
+): readonly Layer[] {
+  const random = createRandom(seed);
+  return [broughtLayer(random, "outer", outside), ...layers, broughtLayer(random, "inner", outside)];
+}
 
 test("an acknowledgement that never came due is no difference", async () => {
   const workshop = createWorkshop();
@@ -255,6 +292,48 @@ test("goes as far as the log of a run that was cut off or cancelled, and finds n
     expect((await again(workshop, engine, { to })).difference).toBeNull();
     expect((await replayed(workshop.store, conversation, { to })).difference).toBeNull();
   }
+});
+
+test("performs nothing that had begun when its run ended, although it may be repeated", async () => {
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const end = new AbortController();
+  const done: string[] = [];
+  const repeatable = tool({
+    ...{ ...lookUpParts, idempotent: true },
+    async execute() {
+      done.push("tool");
+      end.abort(new Error("enough"));
+      return "found";
+    },
+  });
+  const racing = layer("racing", (next) => async (turn, ctx) => {
+    if (turn.at(-1)?.text !== "Break.") return next(turn);
+    const begun = Promise.withResolvers<undefined>();
+    const slow = ctx.effect(
+      "slow",
+      async ({ signal }) => {
+        done.push("slow");
+        begun.resolve(undefined);
+        return untilAborted(signal);
+      },
+      { idempotent: true },
+    );
+    const failing = ctx.effect("failing", async () => {
+      await begun.promise;
+      throw new Error("enough");
+    });
+    await Promise.all([slow, failing]);
+    return next(turn);
+  });
+  const engine = createEngine({ provider: script(), tools: [repeatable], middleware: [racing] });
+  await conversation.append("Find it.");
+  await expect(conversation.run(engine, { signal: end.signal })).rejects.toMatchObject({ code: "run-cancelled" });
+  await conversation.append("Break.");
+  await expect(conversation.run(engine)).rejects.toMatchObject({ code: "run-failed" });
+  expect(done).toEqual(["tool", "slow"]);
+  expect(await again(workshop, engine)).toMatchObject({ runs: 2, difference: null });
+  expect(done).toEqual(["tool", "slow"]);
 });
 
 const lookUpParts = { name: "look-up", description: "Looks up.", inputSchema: z.object({}) };

@@ -70,8 +70,9 @@ test("the inbox has all that waits, the most urgent first, and what waits for a 
   );
   const shown = items.filter(({ kind }) => ["approval", "doubt", "external"].includes(kind));
   expect(waits).toHaveLength(shown.length);
-  for (const { conversation, kind, blockId, name, since, expiresAt } of shown) {
-    expect(waits).toContainEqual({ conversation, kind, blockId, name, since, expiresAt });
+  for (const { conversation, kind, blockId, name, since, expiresAt, words } of shown) {
+    const reason = kind === "approval" ? words : null;
+    expect(waits).toContainEqual({ conversation, kind, blockId, name, since, expiresAt, reason });
     const { run } = (await printed("show", conversation)) as {
       readonly run: { readonly waitingFor: readonly unknown[] };
     };

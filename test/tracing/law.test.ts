@@ -58,6 +58,7 @@ function count(spans: readonly ComparedSpan[]): void {
 test.runIf(isTelling)("each kind of span, of end and of error was compared", () => {
   const wanted = [
     ...["chat scripted", "invoke_agent guide", "step 1", "step 2", "execute_tool refund", "execute_tool repeat"],
+    ...["effect note", "effect miss", "error.type effect-failed"],
     ...["link", "unfinished", "turnlog.tool.outcome ok", "turnlog.tool.outcome error"],
     ...["completed", "failed", "cancelled", "parked"].map((status) => `turnlog.run.status ${status}`),
     ...["interrupted", "lost-state", "rate-limited", "layer-failed"].map((kind) => `error.type ${kind}`),

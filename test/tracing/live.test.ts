@@ -1,7 +1,8 @@
 import * as otel from "@opentelemetry/api";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { createEngine, type EngineConfig, openStore, tool } from "../../src/index.ts";
+import type { OpenTelemetryLogs } from "../../src/engine/stack/open-telemetry.ts";
+import { createEngine, defineMiddleware, type EngineConfig, openStore, tool } from "../../src/index.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { liveSpans } from "../support/tracing/compared-spans.ts";
@@ -167,4 +168,70 @@ test.each([
   [{ attributes: { "user.id": {} } }, /attributes\.user\.id is/],
 ])("createEngine refuses %j as tracing", (tracing, message) => {
   expect(() => scene({ tracing })).toThrow(message);
+});
+
+test("an effect of a layer is a span around its work, and its failure is the span's", async () => {
+  const layer = defineMiddleware({ name: "looking", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    if (turn.length > 1) return next(turn);
+    await ctx.effect("look", () => {
+      tracer.inSpan("fetch of the effect");
+      return "seen";
+    });
+    const fails = (): never => {
+      throw new Error("nothing found");
+    };
+    await ctx.effect("fail", fails).catch(() => null);
+    return next(turn);
+  });
+  const { tracer, engine } = scene({ answers: ["Sunny."], middleware: [layer] });
+  await (await conversationOf()).run(engine);
+  expect(tree(tracer).slice(0, 3)).toEqual([
+    "fetch of the effect < effect look",
+    "effect look < invoke_agent",
+    "effect fail < invoke_agent",
+  ]);
+  const effects = liveSpans([tracer]).filter(({ name }) => name.startsWith("effect "));
+  expect(effects.map(({ name, kind, attributes, error }) => [name, kind, attributes["turnlog.layer"], error])).toEqual([
+    ["effect fail", otel.SpanKind.INTERNAL, "looking", { message: undefined }],
+    ["effect look", otel.SpanKind.INTERNAL, "looking", null],
+  ]);
+  expect(effects.map(({ attributes }) => attributes["error.type"])).toEqual(["effect-failed", undefined]);
+});
+
+test.each([
+  [false, {}],
+  [true, { "exception.message": expect.stringContaining("busy") as string }],
+])(
+  "a request that fails is reported as an event in its span's context, with its text only with content: %s",
+  async (content, message) => {
+    const records: Parameters<ReturnType<OpenTelemetryLogs["getLogger"]>["emit"]>[0][] = [];
+    const logs: OpenTelemetryLogs = { getLogger: () => ({ emit: (record) => void records.push(record) }) };
+    const answers = [{ error: { message: "busy", status: 503 } }, "Sunny."];
+    const { tracer, engine } = scene({ answers, tracing: { logs, content }, sleep: async () => undefined });
+    expect(await (await conversationOf()).run(engine)).toMatchObject({ text: "Sunny." });
+    expect(records).toMatchObject([
+      { eventName: "gen_ai.client.operation.exception", severityNumber: 13, severityText: "WARN" },
+    ]);
+    const failed = tracer
+      .ended()
+      .find(({ attributes }) => "error.type" in attributes && "turnlog.inference.id" in attributes);
+    expect(records[0]?.attributes).toEqual({
+      ...{ "gen_ai.operation.name": "chat", "gen_ai.provider.name": failed?.attributes["gen_ai.provider.name"] },
+      ...{ "gen_ai.request.model": "scripted", "exception.type": failed?.attributes["error.type"], ...message },
+    });
+    // The API's own object.
+    const context = records[0]?.context as otel.Context;
+    expect(otel.trace.getSpanContext(context)?.spanId).toBe(failed?.spanContext().spanId);
+  },
+);
+
+test("logs that throw do no harm to the run or its spans", async () => {
+  const getLogger = (): never => {
+    throw new Error("no logger");
+  };
+  const answers = [{ error: { message: "busy", status: 503 } }, "Sunny."];
+  const { tracer, engine } = scene({ answers, tracing: { logs: { getLogger } }, sleep: async () => undefined });
+  expect(await (await conversationOf()).run(engine)).toMatchObject({ text: "Sunny." });
+  expect(tree(tracer).filter((name) => name.startsWith("chat"))).toHaveLength(2);
+  expect(() => scene({ tracing: { logs: {} } })).toThrow("logs is an object: give the API of logs");
 });

@@ -29,7 +29,9 @@ export function renderRun(document: RunDocument, screen: Screen): void {
     if (waiting.kind !== "doubt") continue;
     print(
       `  ${style.warn(printable(waiting.name))} ${excerpt(JSON.stringify(waiting.input), 80)}`,
-      "    began before a crash, and its end is unknown",
+      waiting.reason === null
+        ? "    began before a crash, and its end is unknown"
+        : `    its end is unknown: ${excerpt(waiting.reason, 200)}`,
       ...settlementWords(waiting.blockId).map((words) => `    ${commandName} resume ${conversation} ${words}`),
     );
   }

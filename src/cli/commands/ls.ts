@@ -9,6 +9,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { savedPercent } from "../saved-percent.ts";
 import { dateAndTime } from "../shown-time.ts";
+import { withReasons } from "../waiting-reasons.ts";
 
 type Options = Pick<ListOptions, "after" | "since" | "until" | "state" | "losses" | "sort"> & {
   readonly limit: number;
@@ -34,7 +35,9 @@ export const ls = commandCode({
     );
     const { conversations, total, hidden, next } = page;
     const asJson = await countJson(events, conversations);
-    yield { conversations, total: total ?? 0, hidden: hidden ?? 0, asJson, next };
+    const shown: Listed[] = [];
+    for (const listed of conversations) shown.push(waiting === undefined ? listed : await withReasons(events, listed));
+    yield { conversations: shown, total: total ?? 0, hidden: hidden ?? 0, asJson, next };
   },
 
   render(
@@ -54,8 +57,10 @@ export const ls = commandCode({
     );
     if (options.waiting !== undefined)
       for (const { id, openRun } of conversations)
-        for (const { kind, blockId, name, since } of openRun?.waitingFor ?? [])
-          print(`  ${id} ${blockId} ${printable(name)}: ${kind} since ${dateAndTime(since, "minute")}`);
+        for (const { kind, blockId, name, since, reason = null } of openRun?.waitingFor ?? []) {
+          const why = reason === null ? "" : `: ${excerpt(reason, 200)}`;
+          print(`  ${id} ${blockId} ${printable(name)}: ${kind} since ${dateAndTime(since, "minute")}${why}`);
+        }
     if (next !== null)
       note(`${moreWords(total - conversations.length, options)}: --limit 0 shows all, --after ${next} the next`);
     if (asJson > 0)

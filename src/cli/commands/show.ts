@@ -173,8 +173,11 @@ function renderRun(
   for (const { blockId, name, isStarted } of openCalls)
     if (!waits.has(blockId))
       print(`  ${isStarted ? "started, not answered" : "not started"}: ${printable(name)}, ${blockId}`);
-  for (const { blockId, name } of inDoubt)
-    print(style.warn(`  in doubt: ${printable(name)}, settled by --settle ${blockId}=…`));
+  for (const { blockId, name } of inDoubt) {
+    const reason = waitingFor.find((waiting) => waiting.blockId === blockId)?.reason ?? null;
+    const why = reason === null ? "" : ` (${excerpt(reason, 200)})`;
+    print(style.warn(`  in doubt: ${printable(name)}${why}, settled by --settle ${blockId}=…`));
+  }
   for (const waiting of waitingFor) for (const line of waitingLines(conversation, waiting, screen)) print(line);
   if (pending.length > 0) print(`${counted(pending.length, "block")} wait for its end`);
 }

@@ -291,7 +291,7 @@ export const eventPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkS
   ServerConversationDeleted: all(kept("anchor", "anchor.kind", "anchor.id", "found"), named("scope"), facts("scope")),
   ToolStarted: kept("blockId", "name", "idempotencyKey"),
   ToolFinished: all(kept("blockId", "outcome", "durationMs", "invalid", "json", "late"), under("result", block)),
-  ToolParked: kept("blockId", "name"),
+  ToolParked: all(kept("blockId", "name"), named("reason")),
   ToolSettled: all(kept("blockId", "settlement.how"), named("settlement.output")),
   ApprovalRequested: all(
     kept("blockId", "name", "inputDigest", "expiresAt"),

@@ -36,7 +36,12 @@ export const toolFinished = z.strictObject({
 export const toolParked = z.strictObject({
   type: z.literal("ToolParked"),
   version: z.literal(1),
-  data: z.strictObject({ blockId: blockIdSchema, name: z.string() }),
+  data: z.strictObject({
+    blockId: blockIdSchema,
+    name: z.string(),
+    /** What the tool says about the wait. */
+    reason: z.exactOptional(z.string()),
+  }),
 });
 
 /** A person is asked whether a call may begin. It does not begin before it is approved. */

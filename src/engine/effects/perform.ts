@@ -5,6 +5,7 @@ import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import { EffectInDoubtError } from "../session/errors.ts";
+import type { GatedCall } from "../session/gate.ts";
 import type { PastEffect } from "../session/run-answers.ts";
 import { type RunSession, record } from "../session/session.ts";
 
@@ -18,6 +19,8 @@ type Undertaking<Answer> = {
   readonly start: ProposedEvent["event"];
   readonly actor: Actor;
   readonly effect: BreakpointEffect;
+  /** The call or effect as the gate knows it; null if no layer waits for it. */
+  readonly gated: GatedCall | null;
   /** Called when its start is durable. */
   readonly onBegin?: () => void;
   readonly work: () => Promise<Answer>;
@@ -36,21 +39,24 @@ export type Performed<Answer> = {
 
 /**
  * Performs an effect as the log allows (rule: Recovery): its start is durable before it begins. Effects in doubt were decided
- * before the run was executed again (`in-doubt.ts`); only a replay meets one here, and ends.
+ * before the run was executed again (`in-doubt.ts`); only a replay meets one here. It performs nothing, so an effect that began and has no end
+ * in the log never ends in it either: the replay ends as the run did, or once everything waits.
  */
 export async function perform<Answer>(
   session: RunSession,
   past: Exclude<PastEffect, { readonly state: "finished" }>,
   undertaking: Undertaking<Answer>,
 ): Promise<Performed<Answer>> {
-  const { frame, signal, isIdempotent, start, actor, effect, work, injected, settled } = undertaking;
-  const { journal, recorder, interceptor } = session.run;
+  const { frame, signal, isIdempotent, start, actor, effect, gated, work, injected, settled } = undertaking;
+  const { journal, recorder, interceptor, gate, isReplay } = session.run;
   if (past.state === "settled" && past.settlement.how !== "rerun") {
     return { answer: settled(past.settlement), durationMs: 0, settledBy: past.actor };
   }
-  if (past.state === "parked" || (past.state === "started" && !isIdempotent)) {
-    await journal.consumed();
+  if (past.state === "parked" || (past.state === "started" && (!isIdempotent || isReplay))) {
     const inDoubt = new EffectInDoubtError(effect.kind);
+    if (isReplay && gated === null) throw inDoubt;
+    await Promise.race([journal.consumed(), rejectionOf(signal)]);
+    if (isReplay && gated !== null) return gate.wait(gated, signal);
     recorder.fail(inDoubt);
     throw inDoubt;
   }

@@ -12,6 +12,7 @@ import type { AskedNeed } from "../stack/approval-need.ts";
 import { mayNeedApproval, needOf } from "../stack/approvals.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
 import { askHandler, decidedData, inputRefusal } from "./ask-approval.ts";
+import { parkedCall } from "./tool-in-doubt.ts";
 
 /** How a call goes on. */
 export type Permit =
@@ -80,10 +81,19 @@ async function rulingOn(session: RunSession, place: PermitPlace): Promise<Ruling
     // Validated again, a schema that depends on more than the input might accept it, and the call would begin without approval.
     return { permit: { how: "refuse", error }, isDecided: false };
   }
-  if (tool.isExternal)
-    return { wait: { type: "ToolParked", version: 1, data: { blockId: idOf(call), name: tool.name } } };
+  if (tool.isExternal) return { wait: parkedCall(call, await waitReason(tool, input, ctx)) };
   const need = await needOf(session.engine.approvals, tool, { input, ctx });
   return need === null ? free : ask(session, place, need);
+}
+
+/** What an external tool says about a call that waits. If its function fails or gives no text, the call waits without a reason. */
+async function waitReason(tool: Tool, input: unknown, ctx: ToolContext): Promise<string> {
+  try {
+    const given: unknown = await tool.approval(input, ctx);
+    return typeof given === "string" ? given : "";
+  } catch {
+    return "";
+  }
 }
 
 async function rulingByLog(

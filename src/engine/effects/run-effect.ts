@@ -4,6 +4,7 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import { effectKey } from "../../spans/span.ts";
 import { type RunSession, record } from "../session/session.ts";
 import { checkTimeLimit } from "../stack/limits.ts";
 import type { EffectOptions, EffectWork } from "../stack/middleware.ts";
@@ -53,14 +54,17 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
     if (past.answer.type !== "effect") throw new Error(`${id} is a tool call, not an effect of a layer`);
     return answered(name, past.answer.answer);
   }
+  const doing = (): Promise<Done> => asEffect({ runId: run.id, name }, () => attempt({ ...place, timeoutMs }, work));
   const { answer, durationMs, settledBy } = await perform<Done>(session, past, {
     ...{ frame, signal, actor, effect: { kind: "effect", frame, name } },
+    gated: isAside ? null : { id, frame, event: { type: "ToolParked", version: 1, data: { blockId: id, name } } },
     isIdempotent: past.state === "started" && past.isIdempotent,
     start: {
       ...{ type: "EffectStarted", version: 1 },
       data: { effectId: id, name, idempotencyKey: id, ...(idempotent ? { idempotent: true } : {}) },
     },
-    work: () => asEffect({ runId: run.id, name }, () => attempt({ ...place, timeoutMs }, work)),
+    // In the context of its span, so that what it traces is within it.
+    work: () => (run.tracing === null ? doing() : run.tracing.within(effectKey(id), doing)),
     injected: (value, failure) => (failure === undefined ? given(name, value) : failed(failure, undefined)),
     settled: (settlement) =>
       settlement.how === "result"

@@ -16,7 +16,7 @@ import { type Tool, type ToolContext, ToolInputError } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 import { isFree, type Permit, permitOf } from "./permit.ts";
-import { isToolInDoubt, settledLive } from "./tool-in-doubt.ts";
+import { isToolInDoubt, parkedCall, settledLive } from "./tool-in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt" | "denied";
 /** What the model gets: a text as it is, parts as parts, anything else as JSON. */
@@ -104,7 +104,10 @@ export async function answerCall(session: RunSession, beginning: Beginning): Pro
     if (!isToolInDoubt(error)) throw error;
     // An app that had the call run again is not asked a second time: a person decides.
     const isAsked = beginning.past.state === "settled";
-    return answerCall(session, { ...beginning, past: await settledLive(session, beginning, { isAsked }) });
+    return answerCall(session, {
+      ...beginning,
+      past: await settledLive(session, beginning, { isAsked, reason: error.message }),
+    });
   }
 }
 
@@ -118,6 +121,7 @@ async function answerOnce(session: RunSession, beginning: Beginning): Promise<Bl
   }
   const { answer, durationMs, settledBy } = await perform<ToolAnswer>(session, past, {
     ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
+    gated: { id: idOf(call), frame, event: parkedCall(call, "") },
     // Running an unknown tool has no effect, so it may be repeated.
     isIdempotent: tool === undefined || tool.idempotent,
     start: startOf(idOf(call), name),

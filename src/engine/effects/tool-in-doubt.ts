@@ -20,11 +20,10 @@ export const isToolInDoubt = (error: unknown): error is TurnlogError<"tool-in-do
 export async function settledLive(
   session: RunSession,
   { call, frame, signal }: CallInDoubt,
-  { isAsked }: { readonly isAsked: boolean },
+  { isAsked, reason }: { readonly isAsked: boolean; readonly reason: string },
 ): Promise<SettledEffect> {
   const { run } = session;
-  const [blockId, name] = [idOf(call), call.name ?? call.type];
-  const parked = { type: "ToolParked", version: 1, data: { blockId, name } } as const;
+  const [blockId, parked] = [idOf(call), parkedCall(call, reason)];
   const settlement = isAsked ? null : await asked(session, call);
   // The event of what it waits for is appended with those of the other calls that wait.
   if (settlement === null) return run.gate.wait({ id: blockId, frame, event: parked }, signal);
@@ -32,6 +31,15 @@ export async function settledLive(
   record(run, parked, engineActor, frame);
   record(run, { type: "ToolSettled", version: 1, data: { blockId, settlement } }, actor, frame);
   return { state: "settled", settlement, actor };
+}
+
+/** The call waits until it is settled, and the log says why if the tool does. */
+export function parkedCall(call: Block, reason: string) {
+  const said = reason === "" ? {} : { reason };
+  return {
+    ...({ type: "ToolParked", version: 1 } as const),
+    data: { blockId: idOf(call), name: call.name ?? call.type, ...said },
+  };
 }
 
 /** The app's settlement; null if it leaves the call to a person, or fails. */

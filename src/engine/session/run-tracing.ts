@@ -4,7 +4,14 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { TraceIds } from "../../domain/events/run-events.ts";
 import type { RunSpans, SpanKnowledge } from "../../spans/run-spans.ts";
 import { partKey, type SpanChange, type SpanEnd, type SpanKey, type SpanStart } from "../../spans/span.ts";
-import { type OtelContext, type OtelSpan, otelAttributes, spanKinds, statusError } from "../stack/open-telemetry.ts";
+import {
+  type OtelContext,
+  type OtelSpan,
+  otelAttributes,
+  severityWarn,
+  spanKinds,
+  statusError,
+} from "../stack/open-telemetry.ts";
 import type { Tracing } from "../stack/tracing.ts";
 import { type Meter, meterOf } from "./run-metrics.ts";
 
@@ -118,6 +125,20 @@ export class RunTracing {
     });
   }
 
+  /** The event of the conventions for a request that failed. */
+  #reportFailure({ start, context }: Traced, { errorType, errorMessage, at: timestamp }: SpanEnd): void {
+    if (errorType === null) return;
+    const labels = failedNames.flatMap((name) => {
+      const value = start.attributes[name];
+      return typeof value === "string" || typeof value === "number" ? [[name, value] as const] : [];
+    });
+    const message = errorMessage === null ? {} : { "exception.message": errorMessage };
+    this.#tracing.logs?.getLogger("turnlog").emit({
+      ...{ eventName: "gen_ai.client.operation.exception", severityNumber: severityWarn, severityText: "WARN" },
+      ...{ timestamp, context, attributes: { ...Object.fromEntries(labels), "exception.type": errorType, ...message } },
+    });
+  }
+
   #end(end: SpanEnd): void {
     const traced = this.#open.get(end.key);
     this.#open.delete(end.key);
@@ -132,9 +153,18 @@ export class RunTracing {
     attempt(() => {
       span.end(at);
     });
+    if (start.kind === "client") attempt(() => this.#reportFailure(traced, end));
     this.#meter?.ended(start, end);
   }
 }
+
+const failedNames = [
+  "gen_ai.operation.name",
+  "gen_ai.provider.name",
+  "gen_ai.request.model",
+  "server.address",
+  "server.port",
+];
 
 const outcomeOf = <T>(done: { readonly value: T } | { readonly error: unknown }): T => {
   if ("error" in done) throw done.error;

@@ -16,6 +16,20 @@ export type OpenTelemetryApi = {
   readonly metrics: { getMeter(name: string): OtelMeter };
 };
 
+/** The part of `@opentelemetry/api-logs` that tracing uses: `import { logs } from "@opentelemetry/api-logs"` fits. */
+export type OpenTelemetryLogs = {
+  getLogger(name: string): {
+    emit(record: {
+      eventName: string;
+      severityNumber: number;
+      severityText: string;
+      timestamp: number;
+      attributes: Record<string, string | number>;
+      context: OtelContext;
+    }): void;
+  };
+};
+
 /** OpenTelemetry's own object, which is only passed back. */
 export type OtelContext = unknown;
 
@@ -46,9 +60,10 @@ export type OtelMeter = {
 type OtelMetricOptions = { unit: string; description: string; advice?: { explicitBucketBoundaries: number[] } };
 export type OtelLabels = Record<string, string | number>;
 
-/** The API's numbers for kinds of spans and for a status. */
+/** The API's numbers for kinds of spans, a status and a severity. */
 export const spanKinds = { internal: 0, client: 2 } as const;
 export const statusError = 2;
+export const severityWarn = 13;
 
 /** Attributes as the API takes them: it may keep the lists, so they are copied. */
 export const otelAttributes = (attributes: SpanAttributes): OtelSpanOptions["attributes"] =>

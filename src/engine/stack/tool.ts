@@ -50,7 +50,7 @@ export type Tool<Input = unknown, Result = unknown, Context = unknown> = {
    * @throws {ToolInputError} if the arguments do not match the schema.
    */
   readonly inputOf: (call: Block) => Promise<Input | null>;
-  /** Whether a call with this input needs approval. */
+  /** Whether a call with this input needs approval; of an external tool, the reason that is recorded when the call waits. */
   approval(input: Input, ctx: ToolContext<Context>): ApprovalNeed | Promise<ApprovalNeed>;
   /** False if no call does. */
   readonly mayNeedApproval: boolean;
@@ -130,10 +130,18 @@ export function tool<Input, Result, Context = unknown>(
 export type ExternalToolDefinition<Input = unknown> = Pick<
   ToolDefinition<Input>,
   "name" | "description" | "inputSchema" | "jsonSchema"
->;
+> & {
+  /** What a person reads about a call that waits: a text, or a function of the validated input. Recorded; the model does not get it. */
+  readonly reason?: string | ((input: Input, ctx: ToolContext) => string | Promise<string>);
+};
 
 const externalOptions = optionsOf<ExternalToolDefinition>({
   ...{ name: anything, description: anything, inputSchema: anything, jsonSchema: anything },
+  reason(what, given) {
+    // The signature of a function cannot be checked before it is called.
+    if (typeof given === "string" || typeof given === "function") return given as never;
+    throw new TypeError(`${what} is ${kindOf(given)}: give a text, or a function of the input that returns one`);
+  },
 });
 
 /**
@@ -146,8 +154,9 @@ const externalOptions = optionsOf<ExternalToolDefinition>({
  */
 export function externalTool<Input>(definition: ExternalToolDefinition<Input>): Tool<Input, never> {
   externalOptions.checkNames("externalTool", definition);
-  const { name, description, inputSchema, jsonSchema } = definition;
+  const { name, description, inputSchema, jsonSchema, reason = "" } = definition;
   checkText("externalTool: name", name, "the name that the model calls");
+  externalOptions.checkValues(`externalTool '${name}': `, definition);
   const execute = (): never => {
     throw new TypeError(`the tool ${name} is external: its calls are answered from outside the engine`);
   };
@@ -155,7 +164,7 @@ export function externalTool<Input>(definition: ExternalToolDefinition<Input>): 
     ...{ name, description, inputSchema, execute, idempotent: true },
     ...(jsonSchema === undefined ? {} : { jsonSchema }),
   });
-  return { ...made, isExternal: true };
+  return { ...made, approval: typeof reason === "function" ? reason : () => reason, isExternal: true };
 }
 
 /** The model called a tool with arguments that do not match the schema. The model gets the error, and the run continues. */

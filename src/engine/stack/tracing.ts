@@ -11,12 +11,14 @@ import {
 } from "../../base/options.ts";
 import type { SpanAttributes } from "../../spans/span.ts";
 import { cacheWriteNames, type SpanOptions, type TracingService, tracingServices } from "../../spans/span-options.ts";
-import type { OpenTelemetryApi } from "./open-telemetry.ts";
+import type { OpenTelemetryApi, OpenTelemetryLogs } from "./open-telemetry.ts";
 
 /** Traces the runs of an engine with OpenTelemetry: see docs/TRACING.md. */
 export type TracingConfig = {
   /** The API that the program's exporters are registered with: `import * as api from "@opentelemetry/api"`. */
   readonly api: OpenTelemetryApi;
+  /** Where failed requests are reported as events, besides their spans: `import { logs } from "@opentelemetry/api-logs"`. */
+  readonly logs?: OpenTelemetryLogs;
   /** The name of the agent, by which spans of runs are named, and its version. */
   readonly agent?: string;
   readonly agentVersion?: string;
@@ -41,6 +43,7 @@ export type TracedRun = { readonly conversationId: string; readonly runId: strin
 /** An engine's tracing. */
 export type Tracing = {
   readonly api: OpenTelemetryApi;
+  readonly logs: OpenTelemetryLogs | null;
   readonly hasMetrics: boolean;
   readonly hasContent: boolean;
   /** The options of the spans of a run. */
@@ -49,6 +52,13 @@ export type Tracing = {
 
 const tracingOptions = optionsOf<TracingConfig>({
   api: required((what, given) => checkApi(what, given)),
+  logs(what, given) {
+    if (typeof given === "object" && given !== null && typeof Reflect.get(given, "getLogger") === "function")
+      return anything(what, given);
+    throw new TypeError(
+      `${what} is ${kindOf(given)}: give the API of logs: import { logs } from "@opentelemetry/api-logs"`,
+    );
+  },
   ...{ agent: textOf("the name of the agent"), agentVersion: textOf("the version of the agent") },
   ...{ content: checkFlag, service: choiceOf(...tracingServices), cacheWriteName: choiceOf(...cacheWriteNames) },
   attributes(what, given) {
@@ -107,7 +117,7 @@ export function tracingOf(config: TracingConfig | undefined): Tracing | null {
   const plain = { agent, agentVersion, hasContent: content, service };
   const { cacheWriteName = "cache_write" } = config;
   return {
-    ...{ api: config.api, hasMetrics: metrics, hasContent: content },
+    ...{ api: config.api, logs: config.logs ?? null, hasMetrics: metrics, hasContent: content },
     spansOf: (run) => ({
       ...{ ...plain, cacheWriteName },
       attributes: typeof attributes === "function" ? givenAttributes(attributes, run) : attributes,

@@ -216,7 +216,8 @@ const aside = (seed: number) =>
   defineMiddleware({ name: "aside", version: "1.0.0" }, (next) => async (turn, ctx) => {
     const draw = drawFrom("aside", seed, turn.length);
     if (draw.chance(0.15)) await ctx.infer({ input: turn.append(user("is this safe?")) }).catch(() => null);
-    if (draw.chance(0.15)) await ctx.effect("note", () => "noted", { idempotent: true });
+    if (draw.chance(0.25)) await ctx.effect("note", () => "noted", { idempotent: true });
+    if (draw.chance(0.1)) await ctx.effect("miss", () => Promise.reject(new Error("nothing there"))).catch(() => null);
     return next(turn);
   });
 
