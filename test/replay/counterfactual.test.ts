@@ -32,7 +32,7 @@ import { byWire, type DialectName, dialects } from "../support/dialects.ts";
 import { breakOff, goodMorning } from "../support/faults/recovery-world.ts";
 import { eventsOf } from "../support/workshop.ts";
 
-const stacks = seeds(7, 5_000, 50);
+const stacks = seeds(5, 5_000, 50);
 
 /** A layer that edits, restores, hides and inserts, as the log's own chance says. */
 const editing = (name: string, habit: number): Layer =>
