@@ -78,10 +78,7 @@ const lines = {
   skip: ["skip cnv_fork@0 --reason unreadable"],
   verify: ["verify", "verify cnv_fork --save-heads FILE:heads.txt"],
   replay: ["replay DEMO", "replay DEMO --to 30"],
-  regress: [
-    "regress --all --with STACK",
-    "regress DEMO --stack STACK --without redact-emails --prices FILE:prices.json --price-as demo=gpt-5.4",
-  ],
+  regress: ["regress DEMO --stack STACK --without redact-emails --prices FILE:prices.json --price-as demo=gpt-5.4"],
   "projections status": ["projections", "projections status usage"],
   "projections rebuild": ["projections rebuild"],
   "projections quarantine": ["projections quarantine"],

@@ -2,11 +2,23 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import * as z from "zod";
+import { regressionDocument } from "../../src/documents/regression.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import { greeted, stackThat } from "../support/cli/greeted.ts";
 import { built } from "../support/process.ts";
 
 const containing = (text: string): unknown => expect.stringContaining(text);
+
+test.each(["same", "other"] as const)(
+  "prints one document of its contract for all conversations: %s",
+  async (stack) => {
+    const place = await greeted();
+    const { stdout } = await place.run(`--all --with ${place[stack]} --json`);
+    const document = z.strictObject({ version: z.literal(1), data: regressionDocument }).parse(JSON.parse(stdout));
+    expect(document.data).toMatchObject({ isComplete: true, conversations: 3 });
+  },
+);
 
 test("names a layer that does not do the same twice", async () => {
   const { run, module } = await greeted();

@@ -4,7 +4,7 @@ import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
 import { chatServers, dialects } from "../support/dialects.ts";
 
-const requestsWanted = cases(320, 1_000_000, 1_400);
+const requestsWanted = cases(240, 1_000_000, 1_400);
 
 const toyRequestsWanted = cases(50, 100_000, 300);
 

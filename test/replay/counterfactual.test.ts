@@ -33,7 +33,7 @@ import { breakOff, goodMorning } from "../support/faults/recovery-world.ts";
 import { broughtLayer } from "../support/run/brought-layer.ts";
 import { eventsOf } from "../support/workshop.ts";
 
-const stacks = seeds(7, 5_000, 50);
+const stacks = seeds(5, 5_000, 50);
 
 /** A layer that edits, restores, hides and inserts, as the log's own chance says. */
 const editing = (name: string, habit: number): Layer =>

@@ -13,12 +13,6 @@ import { describeEventStore, describeSnapshots, describeViews } from "../../supp
 import { opened, startServer, withSetting } from "../../support/stores/eventstoredb-opened.ts";
 
 describeEventStore("the EventStoreDB store", async () => opened((await startServer()).connectionString));
-describeEventStore("the EventStoreDB store over TLS, beside other programs", async () => {
-  const server = await startServer({ tls: true });
-  for (const name of ["order-1", "turnlog-store", "conversation-1"])
-    server.write(name, [anEvent("Ordered"), anEvent("Paid")]);
-  return opened(withSetting(server.connectionString, "turnlogNamespace=staging"));
-});
 describeSnapshots("the EventStoreDB store", async () => opened((await startServer()).connectionString));
 describeViews("the EventStoreDB store", async () => opened((await startServer()).connectionString));
 
