@@ -41,6 +41,8 @@ const lookUp = (description: string) =>
   tool({ name: "look-up", description, inputSchema: z.object({}), execute: () => "found" });
 
 const provider = scripted([]);
+/** More than any of the stacks asks for. */
+const answers = Array.from({ length: 8 }, (_, n) => `Answer ${n}.`);
 
 /** What two stacks change, against the recording that the first one made, or against the first one. */
 async function compared(
@@ -48,7 +50,7 @@ async function compared(
   isWithStack: boolean,
 ) {
   const workshop = createWorkshop();
-  const { engine } = workshop.scripted(({ requestNumber }) => `Answer ${requestNumber}.`, before);
+  const { engine } = workshop.scripted(answers, before);
   for (const text of ["What time is it?", "And now?"]) {
     await workshop.conversation.append(text);
     await workshop.conversation.run(engine);
