@@ -7,18 +7,24 @@ import { recordedAt } from "../log/history/read-events.ts";
 import type { Blame, BlockChange } from "../projections/blame.ts";
 import { actorLabel } from "../wording/labels.ts";
 import { shownText } from "../wording/shown-text.ts";
+import { fitting, jsonBytes } from "./by-bytes.ts";
 import type { BiographyDocument, BiographyStep } from "./page-documents.ts";
 import type { Reel } from "./reel.ts";
 import { shownVerdict } from "./step.ts";
 import { textDifference } from "./text-difference.ts";
 
-/** What a step of a biography shows of a text at most; the rest is behind its event. */
-const mostCharacters = 20_000;
+/** What all steps of a biography show of texts at most, and of each at least: the rest is behind their events. */
+const [mostCharacters, leastCharacters] = [12_000, 200];
+
+/** How many bytes of differences there are: after that, a step shows its text. */
+const mostDifferences = 40_000;
 
 /** How a block came to say what it says; null if no event made it. */
 export async function biographyDocument(log: EventLog, reel: Reel, id: string): Promise<BiographyDocument | null> {
   const blame = reel.view.client.blame?.get(id);
   if (blame === undefined) return null;
+  const shown = Math.max(leastCharacters, Math.floor(mostCharacters / blame.versions.length));
+  let differences = 0;
   const turn = reel.turns.at(-1);
   const place = turn?.blocks.findIndex((block) => block.id === id) ?? -1;
   const steps: BiographyStep[] = [];
@@ -26,12 +32,15 @@ export async function biographyDocument(log: EventLog, reel: Reel, id: string): 
   for (const [number, version] of blame.versions.entries()) {
     const text = await textOf(log, id, version);
     const what = number === 0 ? "made" : "changed";
-    steps.push(stepOf(reel, version.change, { what, text, before, id }));
+    const step = stepOf(reel, version.change, { what, text, before, id, shown });
+    differences += jsonBytes(step.difference);
+    steps.push(differences > mostDifferences ? { ...step, difference: null } : step);
     before = text;
   }
-  for (const { what, change } of endingsOf(blame)) steps.push(stepOf(reel, change, { what, text: null, before, id }));
+  for (const { what, change } of endingsOf(blame))
+    steps.push(stepOf(reel, change, { what, text: null, before, id, shown }));
   return {
-    ...{ conversation: reel.id, id, label: reel.labels.labels.get(id) ?? "block", steps },
+    ...{ conversation: reel.id, id, label: reel.labels.labels.get(id) ?? "block", steps: fitting(steps) },
     index: place < 0 ? null : place,
     characters: before?.length ?? 0,
     previous: place < 1 ? null : (turn?.at(place - 1)?.id ?? null),
@@ -64,14 +73,19 @@ function stepOf(
     text,
     before,
     id,
-  }: Pick<BiographyStep, "what" | "text"> & { readonly before: string | null; readonly id: string },
+    shown,
+  }: Pick<BiographyStep, "what" | "text"> & {
+    readonly before: string | null;
+    readonly id: string;
+    readonly shown: number;
+  },
 ): BiographyStep {
   const layer = actor.kind === "middleware" ? actor.name : null;
   const isOwn = conversationOfStream(stream) === reel.id;
   return {
     ...{ what, revision, at, layer, conversation: conversationOfStream(stream) ?? stream, actor: actorLabel(actor) },
     layerNumber: layer === null ? null : [...reel.layers.keys()].indexOf(layer) + 1,
-    text: text === null ? null : text.slice(0, mostCharacters),
+    text: text === null ? null : text.slice(0, shown),
     characters: text?.length ?? null,
     difference: text === null || before === null ? null : textDifference(before, text),
     broke: isOwn ? brokenBy(reel, { revision, id, layer }) : null,

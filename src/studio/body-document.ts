@@ -1,5 +1,6 @@
 import { printableJson } from "../base/printable.ts";
 import type { SentRequest } from "../engine/planning/recorded-request.ts";
+import { fitting } from "./by-bytes.ts";
 import type { BodyDocument } from "./page-documents.ts";
 
 /** A longer line of a body is cut: the whole of it is in the document of `turnlog request`. */
@@ -12,9 +13,11 @@ export function bodyDocument(
   { from, n }: { readonly from: number; readonly n: number },
 ): BodyDocument {
   const lines = printableJson(indented(bodyText)).split("\n");
-  const shown = lines
-    .slice(from, from + n)
-    .map((line) => (line.length > mostCharacters ? `${line.slice(0, mostCharacters)}…` : line));
+  const shown = fitting(
+    lines
+      .slice(from, from + n)
+      .map((line) => (line.length > mostCharacters ? `${line.slice(0, mostCharacters)}…` : line)),
+  );
   return { conversation, revision, sha256, bytes, encoder, transport, from, total: lines.length, lines: shown };
 }
 

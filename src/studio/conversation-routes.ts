@@ -5,6 +5,7 @@ import { whyDocumentOf } from "../documents/why-document.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { sentRequest } from "../engine/planning/recorded-request.ts";
 import { bodyDocument } from "./body-document.ts";
+import { fitting } from "./by-bytes.ts";
 import { RefusedError } from "./failures.ts";
 import { rowFilter } from "./filter-rows.ts";
 import { findable, findRevision } from "./find-revision.ts";
@@ -53,7 +54,8 @@ export function conversationRoutes(store: Store): Hono {
     const { from, n } = pageOf(context, 200);
     const filter = context.req.query("f") ?? "";
     const rows = filter === "" ? reel.rows : reel.rows.filter(rowFilter(filter));
-    return context.json({ from, total: rows.length, rows: rows.slice(from, from + n) } satisfies LogPage);
+    const page = rows.slice(from, from + n);
+    return context.json({ from, total: rows.length, rows: fitting(page) } satisfies LogPage);
   });
 
   routes.get("/stack/:revision", async (context) => {
@@ -109,19 +111,18 @@ export function conversationRoutes(store: Store): Hono {
 
   routes.get("/blame/:revision", async (context) => {
     const { reel, fold } = await held(context);
-    const { from, n } = pageOf(context, 100);
+    const page = context.req.query("from") === undefined ? null : pageOf(context, 100);
     const only = context.req.query("block") ?? null;
     const { blameReport } = await import("../conversation/blame-report.ts");
-    const { blameDocumentOf } = await import("../documents/blame-document.ts");
-    const document = await fold.at(revisionIn(context, reel.rows.length), async (place) =>
-      blameDocumentOf(place, await blameReport(log, place, only)),
-    );
-    const all = { total: document.blocks.length, from };
-    return context.json({
-      ...document,
-      blocks: document.blocks.slice(from, from + n),
-      ...(context.req.query("from") === undefined ? {} : all),
+    const [{ blameDocumentOf }, { blamePage }] = await Promise.all([
+      import("../documents/blame-document.ts"),
+      import("./blame-page.ts"),
+    ]);
+    const document = await fold.at(revisionIn(context, reel.rows.length), async (place) => {
+      const report = await blameReport(log, place, only);
+      return page === null ? blameDocumentOf(place, report) : blamePage(place, report, page);
     });
+    return context.json(document);
   });
 
   routes.get("/diff", async (context) => {

@@ -1,18 +1,26 @@
 import { type ConversationDiff, diffFolded, diffRevisions } from "../conversation/diff.ts";
 import { differenceDocumentOf } from "../documents/turn-documents.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { fitting } from "./by-bytes.ts";
 import { changedTexts } from "./changed-texts.ts";
 import type { HeldConversation } from "./held-conversations.ts";
+import type { DiffPage } from "./page-documents.ts";
 
 type Held = Pick<HeldConversation, "reel" | "fold"> & { readonly log: EventLog };
 
 type Asked = { readonly from: number; readonly to: number; readonly withTexts: boolean };
 
-/** What `turnlog diff` prints as JSON, with the texts' differences if the page asks for them. */
+/** What `turnlog diff` prints as JSON; with texts, what the page shows of it: the texts' differences in the place of blocks. */
 export async function diffDocument(held: Held, { from, to, withTexts }: Asked) {
   const changes = await changesOf(held, { from, to });
-  const document = { from: changes.from, to: changes.to, ...differenceDocumentOf(changes) };
-  return withTexts ? { ...document, texts: changedTexts(changes) } : document;
+  const sides = { from: changes.from, to: changes.to };
+  return withTexts ? diffPage(sides, changes) : { ...sides, ...differenceDocumentOf(changes) };
+}
+
+function diffPage(sides: Pick<DiffPage, "from" | "to">, changes: ConversationDiff): DiffPage {
+  const { added, removed, modified, moved } = changes;
+  const all = added.length + removed.length + modified.length + moved.length;
+  return { ...sides, changes: all, texts: fitting(changedTexts(changes)) };
 }
 
 /** The reel has the Turn of each event, so only the authors are folded; from damage on it has none, and the log says so. */

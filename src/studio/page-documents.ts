@@ -231,6 +231,8 @@ export type TimeDocument = {
   readonly startedAt: string;
   readonly ms: number;
   readonly isOpen: boolean;
+  /** How many spans the run has; those around the revision follow. */
+  readonly total: number;
   readonly spans: readonly Span[];
 };
 
@@ -280,7 +282,16 @@ export type VerifiedDocument = {
   } | null;
 };
 
-/** A change of a block, with the text's difference: beside the document of `turnlog diff`. */
+/** What changed between two revisions, by texts. */
+export type DiffPage = {
+  readonly from: { readonly revision: number };
+  readonly to: { readonly revision: number };
+  /** How many blocks differ; the texts of the first ones follow. */
+  readonly changes: number;
+  readonly texts: readonly ChangedText[];
+};
+
+/** A change of a block, with the text's difference. */
 export type ChangedText = {
   readonly what: "added" | "removed" | "changed" | "moved";
   readonly id: string;

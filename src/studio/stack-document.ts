@@ -5,6 +5,7 @@ import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { describeReason } from "../wording/describe-reason.ts";
 import { labelIn } from "../wording/labels.ts";
 import { bannerOf, nothingSent } from "./banner.ts";
+import { fitting, lazily } from "./by-bytes.ts";
 import type { Reel } from "./reel.ts";
 import type { HeldContext, StackDocument, StackLayer } from "./stack-documents.ts";
 import { beginningOf, draftRows, foldRows, rowDocument } from "./stack-rows.ts";
@@ -60,7 +61,9 @@ export function stackDocument(reel: Reel, revision: number, window: StackWindow)
         text: beginningOf(block),
       })),
     },
-    rows: rows.slice(window.from, window.from + window.n).map((row) => rowDocument(row, { labels, revisionOf })),
+    rows: fitting(
+      lazily(rows.slice(window.from, window.from + window.n), (row) => rowDocument(row, { labels, revisionOf })),
+    ),
     ...{ from: window.from, total: rows.length, contexts, moreContexts: more },
   };
 }

@@ -11,6 +11,9 @@ import { textDifference } from "./text-difference.ts";
 /** What the page shows of a text that did not change. */
 export const beginningOf = (block: Block): string => excerpt(shownText(block), 240);
 
+/** How many layers that changed one block are shown with the texts' differences. */
+const mostDifferences = 2;
+
 /** A block on its way: not yet with texts, which only shown rows need. */
 export type DraftRow = {
   readonly id: string;
@@ -140,9 +143,10 @@ export function rowDocument(
     ...{ kind: "block", id, index },
     label: block === null ? "block" : labelIn(labels.labels, block),
     client: client === null ? null : beginningOf(client),
-    edits: row.edits.map(({ layer, change, before, after }) => ({
+    edits: row.edits.map(({ layer, change, before, after }, place) => ({
       ...{ layer, change, revision: revisionOf(layer, id) },
-      difference: change === "moved" ? null : textDifference(textOf(before), textOf(after)),
+      // The story of the block has the texts of all changes.
+      difference: change === "moved" || place >= mostDifferences ? null : textDifference(textOf(before), textOf(after)),
     })),
     request: outgoing === null || sign === null ? null : { sign, text: beginningOf(outgoing) },
     characters: block === null ? 0 : shownText(block).length,

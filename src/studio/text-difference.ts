@@ -1,10 +1,13 @@
 import { diffArrays, diffLines } from "diff";
+import { jsonBytes } from "./by-bytes.ts";
 import type { Piece, TextDifference } from "./page-documents.ts";
 
 /** Longer texts are compared by lines, and those that differ too much not at all. */
-const [mostByWords, mostEdits] = [20_000, 2_000];
+const [mostByWords, mostEdits] = [20_000, 600];
 /** The part of the longer text that has to be shared, so that the difference is shown in place. */
 const leastShared = 0.4;
+/** The most bytes of pieces: of texts that differ in more places, old and new are shown whole. */
+const mostBytes = 30_000;
 /** What is shown of a long piece before it folds. */
 const [mostShown, shownOfLong, contextCharacters] = [{ characters: 360, lines: 6 }, { characters: 90, lines: 1 }, 36];
 /** What a fold carries, so that the page can open it without asking. */
@@ -15,15 +18,19 @@ export function textDifference(before: string, after: string): TextDifference {
   const about = { before: before.length, after: after.length };
   const changes = changesOf(before, after);
   const shared = changes === null ? 0 : sum(changes.filter(({ op }) => op === "same"));
-  const isWhole = changes === null || shared < leastShared * Math.min(before.length, after.length);
-  const pieces = isWhole
-    ? [
-        { op: "del" as const, text: before },
-        { op: "ins" as const, text: after },
-      ]
-    : changes;
+  const isShared = changes !== null && shared >= leastShared * Math.min(before.length, after.length);
+  const pieces = isShared ? foldedPieces(changes) : [];
+  if (isShared && jsonBytes(pieces) <= mostBytes) return { ...about, isWhole: false, pieces };
+  const whole = [
+    { op: "del" as const, text: before },
+    { op: "ins" as const, text: after },
+  ];
+  return { ...about, isWhole: true, pieces: foldedPieces(whole) };
+}
+
+function foldedPieces(pieces: readonly Change[]): readonly Piece[] {
   const shown = pieces.filter(({ text }) => text !== "");
-  return { ...about, isWhole, pieces: shown.map((piece, index) => folded(piece, index, shown.length)) };
+  return shown.map((piece, index) => folded(piece, index, shown.length));
 }
 
 type Change = Pick<Piece, "op" | "text">;

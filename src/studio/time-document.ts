@@ -1,7 +1,11 @@
+import { fitting } from "./by-bytes.ts";
 import type { LogRow, Span, TimeDocument } from "./page-documents.ts";
 import type { Reel } from "./reel.ts";
 import { type Step, shownVerdict } from "./step.ts";
 import { firstFrom } from "./step-at.ts";
+
+/** The most spans of an answer. */
+const mostSpans = 60;
 
 /** What took how long in the run that a revision belongs to, as tracing tools draw it. */
 export function timeDocument(reel: Reel, revision: number): TimeDocument {
@@ -11,12 +15,18 @@ export function timeDocument(reel: Reel, revision: number): TimeDocument {
   const startedAt = start?.at ?? "";
   const ms = (at: string): number => Math.max(0, Date.parse(at) - Date.parse(startedAt));
   const steps = reel.steps.slice(firstFrom(reel.steps, group.from), firstFrom(reel.steps, group.to + 1));
-  const spans = [...steps.flatMap((step) => spansOfStep(step, ms)), ...toolSpans(rows, ms), ...editMarks(rows, ms)];
+  const parts = [steps.flatMap((step) => spansOfStep(step, ms)), toolSpans(rows, ms), editMarks(rows, ms)];
+  const spans = parts.flat().toSorted((left, right) => left.fromMs - right.fromMs || left.revision - right.revision);
+  const first = Math.max(0, spans.findIndex((span) => span.revision >= revision) - mostSpans / 2);
   return {
     ...{ conversation: reel.id, runId: steps[0]?.runId ?? null, from: group.from, to: group.to, startedAt },
-    ms: Math.max(1, ms(rows.at(-1)?.at ?? startedAt), ...spans.map((span) => span.fromMs + (span.ms ?? 0))),
+    ms: spans.reduce(
+      (most, span) => Math.max(most, span.fromMs + (span.ms ?? 0)),
+      Math.max(1, ms(rows.at(-1)?.at ?? startedAt)),
+    ),
     isOpen: group.state === "open",
-    spans: spans.toSorted((left, right) => left.fromMs - right.fromMs || left.revision - right.revision),
+    total: spans.length,
+    spans: fitting(spans.slice(first, first + mostSpans)),
   };
 }
 

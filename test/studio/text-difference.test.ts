@@ -51,3 +51,13 @@ test("what is not cut gives both texts back, with what is folded away", () => {
     { numRuns: cases(200, 20_000, 2_000) },
   );
 });
+
+test("texts that differ in hundreds of places are shown whole, so that a difference stays below 40 kB", () => {
+  const words = Array.from({ length: 1_500 }, (_, n) => `語${n}`);
+  const [before, after] = [words.join(" "), words.map((word, n) => (n % 8 === 0 ? `本${n}` : word)).join(" ")];
+  const difference = textDifference(before, after);
+  expect(difference.isWhole).toBe(true);
+  expect(Buffer.byteLength(JSON.stringify(difference))).toBeLessThan(40_000);
+  const few = textDifference(before, before.replace("語7 ", "本7 "));
+  expect(few).toMatchObject({ isWhole: false });
+});

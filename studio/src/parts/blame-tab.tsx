@@ -1,12 +1,9 @@
-import type { z } from "zod";
-import type { blameDocument } from "../../../src/documents/conversations.ts";
+import type { BlamePage } from "../../../src/studio/blame-page.ts";
 import { counted, grouped } from "../format.ts";
 import { blockPath, follow, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";
 import { ActorName, At, type TabProps } from "./actor-name.tsx";
 import { Failure, Skeleton } from "./failure.tsx";
-
-type BlamePage = z.infer<typeof blameDocument> & { readonly total: number; readonly from: number };
 
 /** Who made and last changed each block of the Turn. */
 export function BlameTab({
@@ -69,7 +66,7 @@ export function BlameTab({
                     ""
                   )}
                 </td>
-                <td class="cut text-2 mid-only">{text.slice(0, 240)}</td>
+                <td class="cut text-2 mid-only">{text}</td>
               </tr>
             );
           })}
@@ -82,15 +79,20 @@ export function BlameTab({
             Earlier blocks
           </button>
           blocks {grouped(from)} to {grouped(from + data.blocks.length - 1)} of {grouped(data.total)}
-          <button type="button" class="button" disabled={from + size >= data.total} onClick={() => onPage(from + size)}>
+          <button
+            type="button"
+            class="button"
+            disabled={from + data.blocks.length >= data.total}
+            onClick={() => onPage(from + data.blocks.length)}
+          >
             Later blocks
           </button>
         </div>
       ) : null}
       {data.removed.length === 0 ? null : (
         <p class="body-head">
-          {counted(data.removed.length, "block")} no longer in the Turn:{" "}
-          {data.removed.slice(0, 20).map(({ id, label }) => {
+          {counted(data.allRemoved, "block")} no longer in the Turn:{" "}
+          {data.removed.map(({ id, label }) => {
             const story = blockPath(conversation, id);
             return (
               <a key={id} href={hrefOf(story)} onClick={(event) => follow(event, story)}>

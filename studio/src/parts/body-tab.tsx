@@ -71,7 +71,12 @@ export function BodyTab({
             Earlier lines
           </button>
           lines {grouped(from + 1)} to {grouped(from + data.lines.length)} of {grouped(data.total)}
-          <button type="button" class="button" disabled={from + size >= data.total} onClick={() => onPage(from + size)}>
+          <button
+            type="button"
+            class="button"
+            disabled={from + data.lines.length >= data.total}
+            onClick={() => onPage(from + data.lines.length)}
+          >
             Later lines
           </button>
         </div>

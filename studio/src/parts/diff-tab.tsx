@@ -1,14 +1,10 @@
-import type { z } from "zod";
-import type { diffDocument } from "../../../src/documents/differences.ts";
-import type { ChangedText } from "../../../src/studio/page-documents.ts";
-import { grouped } from "../format.ts";
+import type { DiffPage } from "../../../src/studio/page-documents.ts";
+import { counted, grouped } from "../format.ts";
 import { blockPath, follow, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";
 import { ActorName, type TabProps } from "./actor-name.tsx";
 import { Difference } from "./difference.tsx";
 import { Failure, Skeleton } from "./failure.tsx";
-
-type DiffPage = z.infer<typeof diffDocument> & { readonly texts: readonly ChangedText[] };
 
 /** What an event changed, or what changed since another one. */
 export function DiffTab({ conversation, revision, version, base }: TabProps & { readonly base: number | null }) {
@@ -19,7 +15,7 @@ export function DiffTab({ conversation, revision, version, base }: TabProps & { 
   );
   if (error !== null) return <Failure error={error} what="The difference cannot be made" retry={retry} />;
   if (data === null) return isSlow ? <Skeleton rows={6} /> : null;
-  const { texts } = data;
+  const { texts, changes } = data;
   return (
     <div>
       <div class="body-head">
@@ -45,6 +41,11 @@ export function DiffTab({ conversation, revision, version, base }: TabProps & { 
           </section>
         );
       })}
+      {changes > texts.length ? (
+        <p class="body-head">
+          {counted(changes - texts.length, "more block")} changed: step through the log to see them.
+        </p>
+      ) : null}
     </div>
   );
 }

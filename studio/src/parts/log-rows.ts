@@ -29,7 +29,7 @@ export function useRows(conversation: string, events: number) {
           page !== undefined && page !== "loading" && number === lastPage && page.length < events - number * pageRows;
         if (page !== undefined && !isShort) continue;
         if (page === undefined) read.set(number, "loading");
-        load<LogPage>(`/api/c/${conversation}/log?from=${number * pageRows}&n=${pageRows}`).then(
+        readRows(`/api/c/${conversation}/log?`, { first: number * pageRows, most: pageRows }).then(
           ({ rows }) => {
             read.set(number, rows);
             version.value += 1;
@@ -39,6 +39,20 @@ export function useRows(conversation: string, events: number) {
       }
     },
   };
+}
+
+/** So many rows of the log, from one on: an answer with long rows has fewer than were asked for. */
+async function readRows(
+  path: string,
+  { first, most, signal }: { readonly first: number; readonly most: number; readonly signal?: AbortSignal },
+): Promise<Pick<LogPage, "rows" | "total">> {
+  const read: LogRow[] = [];
+  for (;;) {
+    const from = first + read.length;
+    const { rows, total } = await load<LogPage>(`${path}from=${from}&n=${most - read.length}`, signal);
+    read.push(...rows);
+    if (rows.length === 0 || read.length >= most || first + read.length >= total) return { rows: read, total };
+  }
 }
 
 /** The rows that a filter finds. */
@@ -56,7 +70,8 @@ export function useFiltered(conversation: string, filter: string, events: number
     }
     const controller = new AbortController();
     const timer = setTimeout(() => {
-      load<LogPage>(`/api/c/${conversation}/log?n=500&f=${encodeURIComponent(filter)}`, controller.signal).then(
+      const path = `/api/c/${conversation}/log?f=${encodeURIComponent(filter)}&`;
+      readRows(path, { first: 0, most: 500, signal: controller.signal }).then(
         ({ rows, total }) => setState({ rows, total, error: null, isThere: true }),
         (error: unknown) => {
           if (error instanceof SourceError) setState({ rows: [], total: 0, error, isThere: true });

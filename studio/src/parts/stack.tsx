@@ -87,7 +87,7 @@ function Pager({
       <span>
         rows {grouped(from + 1)} to {grouped(from + shown)} of {grouped(total)}
       </span>
-      <button type="button" class="button" disabled={from + shown >= total} onClick={() => onPage(from + size)}>
+      <button type="button" class="button" disabled={from + shown >= total} onClick={() => onPage(from + shown)}>
         Later rows
       </button>
     </div>

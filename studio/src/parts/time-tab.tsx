@@ -17,9 +17,7 @@ export function TimeTab({
   if (error !== null) return <Failure error={error} what="Times cannot be shown" retry={retry} />;
   if (data === null) return isSlow ? <Skeleton rows={8} /> : null;
   const share = (ms: number): string => `${Math.min(100, (ms / data.ms) * 100)}%`;
-  const most = 60;
-  const at = Math.max(0, data.spans.findIndex((span) => span.revision >= revision) - most / 2);
-  const shown = data.spans.slice(at, at + most);
+  const { spans: shown, total } = data;
   return (
     <div>
       <div class="body-head">
@@ -61,10 +59,8 @@ export function TimeTab({
           </span>
         </div>
       ))}
-      {data.spans.length > shown.length ? (
-        <p class="body-head">
-          {counted(data.spans.length - shown.length, "more span")}: step through the log to see them.
-        </p>
+      {total > shown.length ? (
+        <p class="body-head">{counted(total - shown.length, "more span")}: step through the log to see them.</p>
       ) : null}
     </div>
   );
