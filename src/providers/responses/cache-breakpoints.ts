@@ -1,6 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, omitMembers } from "../../base/json.ts";
 import { kindOf, type ValueCheck } from "../../base/options.ts";
-import type { Capabilities, Lesson, PlannedParts, Refusal, Settings } from "../../engine/stack/codec.ts";
+import type { Capabilities, Lesson } from "../../engine/stack/capabilities.ts";
+import type { PlannedParts, Refusal, Settings } from "../../engine/stack/codec.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 
 /** Has turnlog set OpenAI's explicit breakpoints. No body has this setting: the breakpoints are on the parts of messages. */

@@ -2,7 +2,7 @@ import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { all, appendPrepared, headAfter } from "../../../src/contracts/prepared.ts";
-import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openImmutable } from "../../../src/stores/sqlite/immutable-reader.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
