@@ -9,6 +9,7 @@ import { createEventIds } from "../src/log/codec/ids.ts";
 import { type NewEvent, prepareAppend } from "../src/log/codec/prepare.ts";
 import type { Envelope, Head } from "../src/log/ports/event-store.ts";
 import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts";
+import { benchAppendSteps } from "./append-steps.ts";
 import { openBesideSqlite } from "./beside-sqlite.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { type BenchRow, report, summary } from "./row.ts";
@@ -16,13 +17,14 @@ import { type BenchRow, report, summary } from "./row.ts";
 /**
  * The cost of durable appends, preparation included, compared with the work that the format itself needs (`sealing` of
  * `beside-sqlite.ts`). Figures without a bound compare them with SQLite alone, and with an fdatasync of the same bytes in a plain
- * file. Then the gain of concurrent writers, and the size of the file.
+ * file. Then the steps that an append takes beyond that work, the gain of concurrent writers, and the size of the file.
  */
 export async function benchAppend(): Promise<readonly BenchRow[]> {
   const folder = mkdtempSync(join(tmpdir(), "turnlog-bench-"));
   try {
     const rows: BenchRow[] = [];
     for (const options of batches) rows.push(...(await benchBatch(join(folder, `batch-${options.batch}`), options)));
+    rows.push(...(await benchAppendSteps(folder, newEvents)));
     rows.push(await benchWriters(join(folder, "writers.db")), await benchSize(join(folder, "size.db")));
     return rows;
   } finally {

@@ -87,7 +87,8 @@ export {
 } from "./engine/stack/middleware.ts";
 export type { OpenTelemetryApi, OpenTelemetryLogs } from "./engine/stack/open-telemetry.ts";
 export { OutputMismatchError } from "./engine/stack/output.ts";
-export { type Provider, ProviderError } from "./engine/stack/provider.ts";
+export type { Provider } from "./engine/stack/provider.ts";
+export { ProviderError } from "./engine/stack/provider-error.ts";
 export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";
 export type { RunResult } from "./engine/stack/result.ts";
 export type { Route, RouteQuestion } from "./engine/stack/route.ts";
@@ -107,7 +108,7 @@ export { type ToolLoopOptions, toolLoop } from "./engine/stack/tool-loop.ts";
 export type { TracedRun, TracingConfig } from "./engine/stack/tracing.ts";
 export type { AccessRequest, Authorize, ErasureRequest, MayErase } from "./log/authorized-store.ts";
 export { type SecretReference, secretReference as secret } from "./log/codec/references.ts";
-export { StoreUnavailableError } from "./log/ports/event-store.ts";
+export { StoreUnavailableError } from "./log/ports/store-errors.ts";
 export { RunInProgressError } from "./log/writer/owner.ts";
 export type { SkipOutcome } from "./log/writer/skip-event.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";

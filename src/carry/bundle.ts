@@ -3,7 +3,8 @@ import * as z from "zod";
 import { sha256Schema } from "../domain/ids.ts";
 import { envelopeSchema } from "../log/codec/envelope.ts";
 import { namingKeyPattern } from "../log/codec/stream-names.ts";
-import { type Envelope, StoreCorruptedError } from "../log/ports/event-store.ts";
+import type { Envelope } from "../log/ports/event-store.ts";
+import { StoreCorruptedError } from "../log/ports/store-errors.ts";
 import { type CopySource, createSourceCheck, type SourceCheck } from "./copy-source.ts";
 import { redactEvent } from "./redact.ts";
 

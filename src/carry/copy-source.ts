@@ -12,13 +12,8 @@ import { checkEnvelope } from "../log/codec/envelope.ts";
 import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
 import type { BlobReference } from "../log/codec/references.ts";
 import { lastAtOf, parentOf } from "../log/history/parent.ts";
-import {
-  type Envelope,
-  type EventStore,
-  envelopeAt,
-  type Head,
-  StoreCorruptedError,
-} from "../log/ports/event-store.ts";
+import { type Envelope, type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
+import { StoreCorruptedError } from "../log/ports/store-errors.ts";
 import { erasureOrders, erasureStream } from "../records/erasures.ts";
 
 export type StreamHead = { readonly stream: string; readonly head: Head };

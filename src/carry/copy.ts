@@ -7,7 +7,8 @@ import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { headOf } from "../log/codec/idempotent-append.ts";
 import type { BlobReference } from "../log/codec/references.ts";
-import { type Envelope, type EventStore, envelopeAt, type Head, maxAppendBytes } from "../log/ports/event-store.ts";
+import { maxAppendBytes } from "../log/ports/event-bounds.ts";
+import { type Envelope, type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
 import { type ExportMade, orderedSince, orderStreams, recordExport } from "../records/exports.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 

@@ -1,6 +1,7 @@
 import type { CommandDefinition, CommandGroup } from "./command.ts";
 import { askModels, change, goOn, tryOut } from "./definitions/changing.ts";
-import { check, eraseWhatWasSaid, move } from "./definitions/keeping.ts";
+import { eraseWhatWasSaid } from "./definitions/erasing.ts";
+import { check, move } from "./definitions/keeping.ts";
 import { lookAtConversations, lookAtRequests } from "./definitions/looking.ts";
 
 /** Declared here, because it depends on all other commands. */

@@ -1,6 +1,7 @@
 import { shownAddress } from "../base/shown-address.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { type EventStore, StoreNotFoundError } from "../log/ports/event-store.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
+import { StoreNotFoundError } from "../log/ports/store-errors.ts";
 import { isPostgresAddress } from "../stores/postgres/address.ts";
 import type { TerminalStreams } from "./asking/terminal.ts";
 import { exitCodes } from "./exit-codes.ts";

@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import { checkEnvelope, firstPrevious } from "../log/codec/envelope.ts";
-import {
-  type EventStore,
-  EventTooLargeError,
-  type Head,
-  maxAppendBytes,
-  maxEventBytes,
-  StoreClosedError,
-  StoreCorruptedError,
-} from "../log/ports/event-store.ts";
+import { maxAppendBytes, maxEventBytes } from "../log/ports/event-bounds.ts";
+import type { EventStore, Head } from "../log/ports/event-store.ts";
+import { EventTooLargeError, StoreClosedError, StoreCorruptedError } from "../log/ports/store-errors.ts";
 import { type AddCheck, type Check, checksOf } from "./check.ts";
 import { addLines } from "./event-store-lines.ts";
 import { addLogReads, addStreamReads } from "./event-store-reads.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { type EventStore, StoreClosedError } from "../log/ports/event-store.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
 import type { Liveness } from "../log/ports/liveness.ts";
+import { StoreClosedError } from "../log/ports/store-errors.ts";
 import { type Check, checksOf } from "./check.ts";
 
 /** The subject of the checks. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { type EventStore, StoreClosedError } from "../log/ports/event-store.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
 import type { SnapshotStore } from "../log/ports/snapshot-store.ts";
+import { StoreClosedError } from "../log/ports/store-errors.ts";
 
 import { type Check, checksOf } from "./check.ts";
 

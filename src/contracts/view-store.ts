@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { StoreClosedError } from "../log/ports/event-store.ts";
+import { StoreClosedError } from "../log/ports/store-errors.ts";
 import { type AddCheck, type Check, checksOf } from "./check.ts";
 import { batch, listedPage, page, place, quarantine, row, type StoreWithViews, saved } from "./prepared-views.ts";
 import { addLists } from "./view-store-lists.ts";

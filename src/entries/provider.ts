@@ -21,17 +21,16 @@ export {
   user,
 } from "../domain/make-block.ts";
 export type { Wire } from "../domain/wire.ts";
+export type { AnchorKind } from "../engine/stack/anchor-kind.ts";
+export type { Capabilities, Lesson } from "../engine/stack/capabilities.ts";
 export type {
-  AnchorKind,
   Answer,
   AnswerContext,
   Call,
   CallPairs,
-  Capabilities,
   Codec,
   Draft,
   GroupPlace,
-  Lesson,
   NamedAnswer,
   OfferedTool,
   PlannedParts,
@@ -43,21 +42,20 @@ export type {
   Settings,
   SignedPlace,
 } from "../engine/stack/codec.ts";
-export {
-  type ConnectOptions,
-  type FailureKind,
-  type InferenceRequest,
-  type InferenceResponse,
-  type ItemKind,
-  type ItemStart,
-  type Provider,
-  ProviderError,
-  type RequestConnection,
-  type StartedResponse,
-  type StreamDelta,
-  type TextDelta,
-  type WaitOptions,
+export type {
+  ConnectOptions,
+  InferenceRequest,
+  InferenceResponse,
+  ItemKind,
+  ItemStart,
+  Provider,
+  RequestConnection,
+  StartedResponse,
+  StreamDelta,
+  TextDelta,
+  WaitOptions,
 } from "../engine/stack/provider.ts";
+export { type FailureKind, ProviderError } from "../engine/stack/provider-error.ts";
 export type { ConversationObjects, StoredChain, StoredResponse } from "../engine/stack/stored-responses.ts";
 export { type SecretReference, secretReference as secret } from "../log/codec/references.ts";
 export type { Usage } from "../projections/usage.ts";

@@ -14,6 +14,7 @@ export { type PresentEvent, resolveHeadMismatch } from "../log/codec/idempotent-
 export type { EventIds } from "../log/codec/ids.ts";
 export type { AnyEvent, NewEvent } from "../log/codec/prepare.ts";
 export type { ChangedEvent } from "../log/codec/watched-log.ts";
+export { maxAppendBytes, maxEventBytes } from "../log/ports/event-bounds.ts";
 export {
   type AppendResult,
   comparePositions,
@@ -22,27 +23,27 @@ export {
   type ErasingStore,
   type ErasureResult,
   type EventStore,
-  EventTooLargeError,
   type Head,
   type LineErasure,
-  maxAppendBytes,
-  maxEventBytes,
   type OrphanEvents,
   type PreparedAppend,
   type ReadLogOptions,
   type ReadStreamOptions,
   type ScrubResult,
-  StoreClosedError,
-  StoreCorruptedError,
   type StoredEnvelope,
-  StoreNotFoundError,
-  StoreReplacedError,
-  StoreTooNewError,
-  StoreUnavailableError,
   type StreamErasure,
 } from "../log/ports/event-store.ts";
 export type { Liveness } from "../log/ports/liveness.ts";
 export type { Snapshot, SnapshotKey, SnapshotStore } from "../log/ports/snapshot-store.ts";
+export {
+  EventTooLargeError,
+  StoreClosedError,
+  StoreCorruptedError,
+  StoreNotFoundError,
+  StoreReplacedError,
+  StoreTooNewError,
+  StoreUnavailableError,
+} from "../log/ports/store-errors.ts";
 export type {
   Checkpoint,
   ListedPage,

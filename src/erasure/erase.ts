@@ -6,7 +6,8 @@ import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { randomId } from "../log/codec/ids.ts";
 import { forgetNames } from "../log/codec/stream-names.ts";
-import { type EventStore, type Head, StoreUnavailableError } from "../log/ports/event-store.ts";
+import type { EventStore, Head } from "../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../log/ports/store-errors.ts";
 import { appendMade, appendRecord } from "../records/append-record.ts";
 import {
   type ErasureOrder,

@@ -1,5 +1,6 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { type EventStore, envelopeAt, StoreUnavailableError } from "../log/ports/event-store.ts";
+import { type EventStore, envelopeAt } from "../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../log/ports/store-errors.ts";
 import type { Checkpoint, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 

@@ -1,7 +1,8 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import type { JsonValue } from "../base/json.ts";
 import { linesErased } from "../log/codec/erased.ts";
-import { comparePositions, type EventStore, envelopeAt, StoreUnavailableError } from "../log/ports/event-store.ts";
+import { comparePositions, type EventStore, envelopeAt } from "../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../log/ports/store-errors.ts";
 import type { Checkpoint, PlacedRow, ViewBuild, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { isOfThisLog, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";

@@ -2,12 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject } from "../base/json.ts";
 import { anything, checkWhole, kindOf, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import {
-  comparePositions,
-  type EventStore,
-  StoreClosedError,
-  StoreUnavailableError,
-} from "../log/ports/event-store.ts";
+import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
+import { StoreClosedError, StoreUnavailableError } from "../log/ports/store-errors.ts";
 import type { ListedPage, ListRange, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { checkVersion, findBuild, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";

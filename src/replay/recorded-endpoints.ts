@@ -1,4 +1,4 @@
-import type { Capabilities } from "../engine/stack/codec.ts";
+import type { Capabilities } from "../engine/stack/capabilities.ts";
 import type { EngineOptions } from "../engine/stack/engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { Routing } from "../engine/stack/route.ts";

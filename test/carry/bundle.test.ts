@@ -7,7 +7,8 @@ import { copyEvents } from "../../src/carry/copy.ts";
 import { openStoreSource } from "../../src/carry/copy-source.ts";
 import { all, appendPrepared } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { type EventStore, StoreCorruptedError } from "../../src/log/ports/event-store.ts";
+import type { EventStore } from "../../src/log/ports/event-store.ts";
+import { StoreCorruptedError } from "../../src/log/ports/store-errors.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { contentOf, familyStore, misreading, soundStore } from "../support/carry/sources.ts";
 

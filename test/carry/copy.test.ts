@@ -7,7 +7,8 @@ import { all, appendPrepared, headAfter, jsonText, prepared } from "../../src/co
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
-import { type EventStore, StoreCorruptedError, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
+import type { EventStore } from "../../src/log/ports/event-store.ts";
+import { StoreCorruptedError, StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

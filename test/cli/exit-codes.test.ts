@@ -5,13 +5,13 @@ import { TurnlogError } from "../../src/base/turnlog-error.ts";
 import { NotFoundError, shellFailureOf, UsageError } from "../../src/cli/exit-codes.ts";
 import { UnreadableEventError } from "../../src/domain/events/event.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
-import { ProviderError } from "../../src/engine/stack/provider.ts";
+import { ProviderError } from "../../src/engine/stack/provider-error.ts";
 import {
   StoreCorruptedError,
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../src/log/ports/event-store.ts";
+} from "../../src/log/ports/store-errors.ts";
 import { ConversationDamagedError } from "../../src/projections/damage.ts";
 
 const down = new ProviderError("cannot reach it", { kind: "connection", outcome: "rejected" });

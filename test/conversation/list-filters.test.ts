@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { type ListOptions, listedStates } from "../../src/conversation/list.ts";
-import { ProviderError } from "../../src/engine/stack/provider.ts";
+import { ProviderError } from "../../src/engine/stack/provider-error.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { openStore } from "../../src/open-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";

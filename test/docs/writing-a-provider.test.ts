@@ -13,7 +13,7 @@ function membersOf(path: string, name: string): readonly string[] {
 
 test.each([
   ["src/engine/stack/codec.ts", "Codec", 25],
-  ["src/engine/stack/codec.ts", "AnchorKind", 5],
+  ["src/engine/stack/anchor-kind.ts", "AnchorKind", 5],
   ["src/engine/stack/codec.ts", "Answer", 10],
   ["src/engine/stack/provider.ts", "Provider", 20],
 ])("%s: every member of %s is told to those who write a provider", (path, name, least) => {

@@ -3,8 +3,8 @@ import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
-import type { PreparedAppend } from "../../src/log/ports/event-store.ts";
-import { type AppendResult, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
+import type { AppendResult, PreparedAppend } from "../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createWorkshop, eventsOf, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
 

@@ -6,7 +6,7 @@ import { user } from "../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { AnyEngine } from "../../src/engine/stack/engine.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
-import { ProviderError } from "../../src/engine/stack/provider.ts";
+import { ProviderError } from "../../src/engine/stack/provider-error.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import type { ConversationRegression } from "../../src/lab/conversation-result.ts";
 import { culpritName } from "../../src/lab/culprit.ts";

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { type EventStore, type StoredEnvelope, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
+import type { EventStore, StoredEnvelope } from "../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import type { ViewStore } from "../../src/log/ports/view-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import type { Projection } from "../../src/projections/projection.ts";

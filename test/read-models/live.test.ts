@@ -1,6 +1,6 @@
 import { firstValueFrom } from "rxjs";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { StoreClosedError, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
+import { StoreClosedError, StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import type { ViewStore } from "../../src/log/ports/view-store.ts";
 import type { ProjectedView } from "../../src/read-models/projected-view.ts";
 import { createProjector, type Projector } from "../../src/read-models/projector.ts";

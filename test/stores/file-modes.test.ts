@@ -2,7 +2,7 @@ import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { appendPrepared } from "../../src/contracts/prepared.ts";
-import { StoreUnavailableError } from "../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import { createViews } from "../../src/stores/eventstoredb/views.ts";
 import { backUpStore, restoreStore } from "../../src/stores/sqlite/backup.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";

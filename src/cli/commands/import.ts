@@ -11,7 +11,7 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { importOf } from "../../domain/events/blocks-in.ts";
 import { type ConversationId, conversationIdSchema, namedBlockId, namedIdText } from "../../domain/ids.ts";
-import { EventTooLargeError } from "../../log/ports/event-store.ts";
+import { EventTooLargeError } from "../../log/ports/store-errors.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
 import { type CommandInput, commandCode } from "../command.ts";

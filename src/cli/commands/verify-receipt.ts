@@ -3,7 +3,7 @@ import { canonicalJson } from "../../base/canonical-json.ts";
 import { parseJson } from "../../base/json.ts";
 import { readVerifyingKey, signatureProblem, textOfNote } from "../../erasure/note.ts";
 import { type ErasureReceipt, erasureReceiptSchema } from "../../erasure/receipt.ts";
-import { StoreCorruptedError } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { readErasureOrder } from "../../records/erasures.ts";
 import type { CliContext } from "../context.ts";
 import { UsageError } from "../exit-codes.ts";

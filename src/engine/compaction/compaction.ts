@@ -22,7 +22,7 @@ import { splitTurn } from "../planning/instruction-blocks.ts";
 import type { ContextLookup } from "../planning/plan-request.ts";
 import type { RunSession } from "../session/session.ts";
 import { broughtBy } from "../stack/middleware.ts";
-import { ProviderError } from "../stack/provider.ts";
+import { ProviderError } from "../stack/provider-error.ts";
 import { endsPaused } from "../stack/tool-loop.ts";
 import { type CompactedPlace, recordCompaction } from "./record-compaction.ts";
 import { droppableIn, summarisable, truncateResults, withoutStretch } from "./shorten.ts";

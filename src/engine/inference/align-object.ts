@@ -11,7 +11,7 @@ import { plan } from "../planning/plan.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import { engineActor, type RunSession, record } from "../session/session.ts";
 import type { EffectWork } from "../stack/middleware.ts";
-import { ProviderError } from "../stack/provider.ts";
+import { ProviderError } from "../stack/provider-error.ts";
 import type { ConversationObjects } from "../stack/stored-responses.ts";
 import { askedFor } from "./prepare-request.ts";
 import type { Retry } from "./reactions.ts";

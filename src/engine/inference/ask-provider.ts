@@ -9,13 +9,8 @@ import type { CallScope } from "../session/call-scope.ts";
 import { callProvider, deadlineOf, type ProviderCall } from "../session/provider-call.ts";
 import type { PastInference } from "../session/run-answers.ts";
 import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
-import {
-  type InferenceResponse,
-  ProviderError,
-  type RequestConnection,
-  type StartedResponse,
-  type StreamDelta,
-} from "../stack/provider.ts";
+import type { InferenceResponse, RequestConnection, StartedResponse, StreamDelta } from "../stack/provider.ts";
+import { ProviderError } from "../stack/provider-error.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { ArrivingAnswer } from "./arriving-answer.ts";

@@ -4,7 +4,7 @@ import type { InferenceFailedData, NextProvider } from "../../domain/events/infe
 import type { Turn } from "../../domain/turn.ts";
 import { type Shorter, shorterAfter } from "../compaction/compaction.ts";
 import type { RunSession } from "../session/session.ts";
-import type { ProviderError } from "../stack/provider.ts";
+import type { ProviderError } from "../stack/provider-error.ts";
 import type { FailedProvider } from "../stack/route.ts";
 import type { Prepared } from "./prepare-request.ts";
 import { type Reaction, type Retry, reactionTo } from "./reactions.ts";

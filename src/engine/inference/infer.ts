@@ -5,7 +5,7 @@ import { entersTurn } from "../../projections/apply-to-turns.ts";
 import { usageOf } from "../../projections/usage.ts";
 import { recordCompaction } from "../compaction/record-compaction.ts";
 import type { RunSession } from "../session/session.ts";
-import { ProviderError, unreadableCall } from "../stack/provider.ts";
+import { ProviderError, unreadableCall } from "../stack/provider-error.ts";
 import { alignObject, meetObjectEffects } from "./align-object.ts";
 import { type Attempt, answeredBefore, ask } from "./ask-provider.ts";
 import { followUpOf, type StepState } from "./follow-up.ts";

@@ -5,8 +5,10 @@ import { learnedName } from "../../domain/events/server-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
-import { anchorKind, type Lesson, type SentBlock, type Settings } from "../stack/codec.ts";
-import type { ProviderError } from "../stack/provider.ts";
+import { anchorKind } from "../stack/anchor-kind.ts";
+import type { Lesson } from "../stack/capabilities.ts";
+import type { SentBlock, Settings } from "../stack/codec.ts";
+import type { ProviderError } from "../stack/provider-error.ts";
 
 /** How the next attempt differs from this one. */
 export type Retry = {

@@ -3,7 +3,7 @@ import type { CallScope } from "../session/call-scope.ts";
 import type { RunSession } from "../session/session.ts";
 import type { Settings } from "../stack/codec.ts";
 import { ownEffectsOf } from "../stack/own-effects.ts";
-import type { ProviderError } from "../stack/provider.ts";
+import type { ProviderError } from "../stack/provider-error.ts";
 
 type Refused = {
   readonly error: ProviderError;

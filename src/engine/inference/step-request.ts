@@ -11,7 +11,8 @@ import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { LiveRun, RunSession } from "../session/session.ts";
 import { adjusted } from "../stack/adjusted-engine.ts";
-import type { Capabilities, Settings } from "../stack/codec.ts";
+import type { Capabilities } from "../stack/capabilities.ts";
+import type { Settings } from "../stack/codec.ts";
 import { checkSettings } from "../stack/settings-size.ts";
 
 /** A request to be made. */

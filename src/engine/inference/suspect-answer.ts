@@ -3,7 +3,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { isSuspect } from "../../projections/exchange-context.ts";
 import { heldBefore } from "../planning/build-request.ts";
 import { engineActor, type RunSession, record } from "../session/session.ts";
-import { anchorKind } from "../stack/codec.ts";
+import { anchorKind } from "../stack/anchor-kind.ts";
 import { contextLookup } from "./step-request.ts";
 
 /** An answer and its request. */

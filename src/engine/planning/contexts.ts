@@ -13,7 +13,7 @@ import {
   type ServerContextsView,
   type StreamRevision,
 } from "../../projections/server-contexts.ts";
-import type { Capabilities } from "../stack/codec.ts";
+import type { Capabilities } from "../stack/capabilities.ts";
 import type { Provider } from "../stack/provider.ts";
 import type { Provenance } from "./divergence.ts";
 import { withoutFirst } from "./instruction-blocks.ts";

@@ -2,7 +2,8 @@ import { isJsonList, type JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import type { Capabilities, Codec } from "../stack/codec.ts";
+import type { Capabilities } from "../stack/capabilities.ts";
+import type { Codec } from "../stack/codec.ts";
 import { refusedPart } from "../stack/part-capabilities.ts";
 import { keptElsewhere } from "./kept-files.ts";
 

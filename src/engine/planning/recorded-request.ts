@@ -5,7 +5,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { isAside } from "../../domain/frame.ts";
 import { conversationOfStream } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { StoreCorruptedError } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { Codec } from "../stack/codec.ts";

@@ -3,7 +3,8 @@ import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts"
 import { sha256Hex } from "../../base/sha256.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
 import type { SettingsName } from "../../domain/ids.ts";
-import type { Capabilities, Settings } from "../stack/codec.ts";
+import type { Capabilities } from "../stack/capabilities.ts";
+import type { Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 
 /** The settings of a request: the run's, the engine's tools, and the instructions of the Turn and the layers. */

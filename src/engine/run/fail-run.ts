@@ -3,7 +3,7 @@ import { ConversationMovedError, RunCancelledError, RunFailedError, type Thrower
 import { isRefusal, type UnstorableEvent } from "../session/recorder.ts";
 import { engineActor, type LiveRun, type RunSession, takeTimings } from "../session/session.ts";
 import { LayerError } from "../stack/middleware.ts";
-import { ProviderError } from "../stack/provider.ts";
+import { ProviderError } from "../stack/provider-error.ts";
 import type { RunFailedPart } from "../stack/run-part.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
 

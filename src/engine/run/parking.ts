@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { EventLog } from "../../log/codec/event-log.ts";
-import { StoreClosedError } from "../../log/ports/event-store.ts";
+import { StoreClosedError } from "../../log/ports/store-errors.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { RunParkedError, runTakenOver } from "../session/errors.ts";
 import { engineActor, type RunSession } from "../session/session.ts";

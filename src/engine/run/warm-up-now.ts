@@ -18,9 +18,10 @@ import { decodeResponse } from "../planning/response.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import { callProvider, deadlineOf } from "../session/provider-call.ts";
 import { engineActor } from "../session/session.ts";
-import type { Capabilities, Lesson } from "../stack/codec.ts";
+import type { Capabilities, Lesson } from "../stack/capabilities.ts";
 import type { EngineOptions } from "../stack/engine.ts";
-import { type InferenceResponse, type Provider, ProviderError } from "../stack/provider.ts";
+import type { InferenceResponse, Provider } from "../stack/provider.ts";
+import { ProviderError } from "../stack/provider-error.ts";
 
 /** The result of a warm-up. */
 export type WarmUp = {

@@ -1,7 +1,8 @@
 import { innerSignal } from "../../base/abort.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { maxTimerMs } from "../stack/limits.ts";
-import { type Provider, ProviderError } from "../stack/provider.ts";
+import type { Provider } from "../stack/provider.ts";
+import { ProviderError } from "../stack/provider-error.ts";
 
 /** One call of a provider. */
 export type ProviderCall = {

@@ -2,7 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import type { Rejection } from "../../domain/conversation.ts";
 import { InvalidEventError } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
-import { EventTooLargeError } from "../../log/ports/event-store.ts";
+import { EventTooLargeError } from "../../log/ports/store-errors.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../../log/writer/owner.ts";
 import type { Made } from "../../projections/apply-to-turns.ts";

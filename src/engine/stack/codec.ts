@@ -6,6 +6,8 @@ import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Counts, ReportedUsage } from "../../domain/events/shared.ts";
 import { toolResult } from "../../domain/make-block.ts";
 import type { Wire } from "../../domain/wire.ts";
+import type { AnchorKind } from "./anchor-kind.ts";
+import type { Capabilities, Lesson } from "./capabilities.ts";
 
 /**
  * How a provider's wire encodes blocks as requests, and how its answers decode to blocks. Pure. Only the codec knows the words of
@@ -133,30 +135,6 @@ export interface Codec {
   /** The items of a response that cannot be read as a whole; absent if its items cannot be read on their own. */
   itemsOf?(response: JsonObject): readonly JsonObject[];
 }
-
-/** What requests may do with anchors of one kind. By default an anchor may be continued any number of times, for ever. */
-export type AnchorKind = {
-  /**
-   * The anchor is not a branch point: it can be continued once, whether the server gives the next state a new id (a message of a
-   * thread) or keeps one id for its current state (a session). So a request with an unknown outcome uses it up, and a fork never
-   * continues from an anchor that its parent may.
-   */
-  readonly isLinear?: true;
-  /** An object with calls of its own to create, trim and delete it: mode `conversation` keeps it equal to the Turn, at any age. */
-  readonly isObject?: true;
-  /** How long the anchor of an answer to a request with these settings may be continued. */
-  readonly keptMs?: (settings: Settings) => number;
-  /** Whether a setting must equal the one that the anchor was made with, because a request that continues from it cannot change it. */
-  readonly mustEqual?: (setting: string) => boolean;
-  /** Whether a request that continues from it can carry this block; a full request can carry every block. */
-  readonly takes?: (block: Block) => boolean;
-};
-
-/** The codec's description of a kind of anchors; undefined for an unknown kind. */
-export const anchorKind = (
-  { anchors }: Pick<Codec, "anchors">,
-  { kind }: Pick<Anchor, "kind">,
-): AnchorKind | undefined => (Object.hasOwn(anchors, kind) ? anchors[kind] : undefined);
 
 /** The result that a request gives for a call without one, on every wire. Frozen, because recorded requests are always rebuilt with it. */
 export const abortedResult = (callId: string): Block => toolResult({ callId, output: "aborted" });
@@ -304,38 +282,3 @@ export type SignedPlace = {
 
 /** How a server rejected a request. */
 export type Refusal = { readonly kind: string; readonly param: string | null; readonly message: string };
-
-/** A capability that an endpoint seems to lack. */
-export type Lesson = {
-  readonly capability: string;
-  readonly reason: string;
-  /** The model that was asked, if the capability belongs to models. */
-  readonly model?: string;
-};
-
-/**
- * What an endpoint can do, as configured; what turnlog observes is learned and recorded (`CapabilityLearned`). Names with JSON
- * values: the engine reads those below, and a codec may read others. An absent capability is missing.
- */
-export type Capabilities = {
-  /** Continues from an earlier answer. */
-  readonly chain?: boolean;
-  /** `none`: its answers do not say what they continue from, so a server that ignores the anchor goes unnoticed. */
-  readonly echo?: "anchor" | "none";
-  /** `context`: it reports the input tokens of everything that it read, so a count that is too low reveals a context that was left out. */
-  readonly counts?: "context" | "none";
-  /** Has conversation objects, which requests add to. */
-  readonly conversations?: boolean;
-  /** Accepts a chained request without input. */
-  readonly emptyInput?: boolean;
-  /** Accepts the ids of stored items in a full request. */
-  readonly itemIds?: boolean;
-  /**
-   * What it does with reasoning whose prefix (instructions, tools, earlier blocks) has changed: `withhold` keeps it from the model,
-   * `refuse` rejects the request. Absent, or `ignore`: it does not check.
-   */
-  readonly reasoningPrefix?: "withhold" | "refuse" | "ignore";
-  /** Says of a request what of its prompt differs from an earlier one, if it is asked to. */
-  readonly cacheDiagnostics?: boolean;
-  readonly [name: string]: JsonValue | undefined;
-};

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
-import type { Capabilities } from "./codec.ts";
+import type { Capabilities } from "./capabilities.ts";
 
 /**
  * The parts of messages that an endpoint accepts. If a capability is absent, the endpoint accepts the part if its wire has a form

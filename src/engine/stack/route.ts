@@ -2,7 +2,8 @@ import type { JsonValue } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Settings } from "./codec.ts";
-import type { Provider, ProviderError } from "./provider.ts";
+import type { Provider } from "./provider.ts";
+import type { ProviderError } from "./provider-error.ts";
 
 /** What a router knows about the request that it chooses a provider for. */
 export type RouteQuestion = {

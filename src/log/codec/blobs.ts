@@ -1,5 +1,6 @@
 import { objectOf, parseJson } from "../../base/json.ts";
-import { type EventStore, type Head, StoreCorruptedError } from "../ports/event-store.ts";
+import type { EventStore, Head } from "../ports/event-store.ts";
+import { StoreCorruptedError } from "../ports/store-errors.ts";
 import { type BlobText, decodeData } from "./data.ts";
 import type { NewEvent } from "./prepare.ts";
 import { type BlobReference, blobReferenceIn, blobReferenceTo } from "./references.ts";

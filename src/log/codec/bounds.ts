@@ -1,11 +1,7 @@
 import { utf8Length } from "../../base/utf8.ts";
-import {
-  type Envelope,
-  EventTooLargeError,
-  maxAppendBytes,
-  maxEventBytes,
-  type PreparedAppend,
-} from "../ports/event-store.ts";
+import { maxAppendBytes, maxEventBytes } from "../ports/event-bounds.ts";
+import type { Envelope, PreparedAppend } from "../ports/event-store.ts";
+import { EventTooLargeError } from "../ports/store-errors.ts";
 
 /** The UTF-8 bytes of an envelope as JSON: the size that the bounds limit. */
 export function envelopeBytes(envelope: Envelope): number {

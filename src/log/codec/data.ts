@@ -12,7 +12,8 @@ import {
 import { utf8Length } from "../../base/utf8.ts";
 import { blobBytesMin } from "../../domain/essence.ts";
 import { ErasedValue, withStandIns } from "../../domain/events/erased-content.ts";
-import { type Envelope, EventTooLargeError, StoreCorruptedError } from "../ports/event-store.ts";
+import type { Envelope } from "../ports/event-store.ts";
+import { EventTooLargeError, StoreCorruptedError } from "../ports/store-errors.ts";
 import { escapedBytes } from "./bounds.ts";
 import { joinAround } from "./line-places.ts";
 import { hasErasedLine, joinLines, linesOf, randomSalt } from "./lines.ts";

@@ -8,8 +8,8 @@ import {
   type Head,
   type PreparedAppend,
   type StoredEnvelope,
-  StoreUnavailableError,
 } from "../ports/event-store.ts";
+import { StoreUnavailableError } from "../ports/store-errors.ts";
 import { type AppendEvents, writeBlob } from "./blobs.ts";
 import type { DataEncoding } from "./data.ts";
 import { firstRevision, resolveHeadMismatch } from "./idempotent-append.ts";

@@ -1,10 +1,5 @@
-import {
-  type AppendResult,
-  type Envelope,
-  type Head,
-  type PreparedAppend,
-  StoreCorruptedError,
-} from "../ports/event-store.ts";
+import type { AppendResult, Envelope, Head, PreparedAppend } from "../ports/event-store.ts";
+import { StoreCorruptedError } from "../ports/store-errors.ts";
 
 /** The event that a store holds at one revision of an append's place. */
 export type PresentEvent = { readonly id: string; readonly digest: string; readonly position: string };

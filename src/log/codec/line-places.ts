@@ -10,7 +10,8 @@ import {
 import { NumberLiteral } from "../../base/number-literal.ts";
 import { ErasedValue, erasedMembers } from "../../domain/events/erased-content.ts";
 import { type EventPlace, placesOf } from "../../domain/events/places.ts";
-import { type Envelope, StoreCorruptedError } from "../ports/event-store.ts";
+import type { Envelope } from "../ports/event-store.ts";
+import { StoreCorruptedError } from "../ports/store-errors.ts";
 import { contentOfLine, erasedLine, isErasedLine, randomSalt } from "./lines.ts";
 
 /** A content line of an event, and what it holds. */

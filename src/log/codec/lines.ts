@@ -2,7 +2,7 @@ import { isJsonList, type JsonObject, type JsonValue, parseJson, setMember } fro
 import { NumberLiteral } from "../../base/number-literal.ts";
 import { type Sha256, sha256Hex } from "../../base/sha256.ts";
 import { type EventPlace, placesOf } from "../../domain/events/places.ts";
-import { StoreCorruptedError } from "../ports/event-store.ts";
+import { StoreCorruptedError } from "../ports/store-errors.ts";
 import { BlobReference, SecretReference } from "./references.ts";
 
 /**

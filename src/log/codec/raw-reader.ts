@@ -1,10 +1,6 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import {
-  type EventStore,
-  type ReadStreamOptions,
-  StoreCorruptedError,
-  type StoredEnvelope,
-} from "../ports/event-store.ts";
+import type { EventStore, ReadStreamOptions, StoredEnvelope } from "../ports/event-store.ts";
+import { StoreCorruptedError } from "../ports/store-errors.ts";
 import type { EventReader } from "./event-log.ts";
 import { type BlobReading, readEvent } from "./recorded.ts";
 import { confirmNames, noteFirst } from "./stream-names.ts";

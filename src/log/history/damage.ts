@@ -1,6 +1,6 @@
 import { UnreadableEventError } from "../../domain/events/event.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
-import { StoreCorruptedError } from "../ports/event-store.ts";
+import { StoreCorruptedError } from "../ports/store-errors.ts";
 
 /** Turns an error of reading an event into damage of its conversation; null if the error is not about the event. */
 export function damageAt(stream: string, revision: number, cause: unknown): ConversationDamagedError | null {

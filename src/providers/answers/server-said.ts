@@ -10,7 +10,7 @@ import {
 import { NumberLiteral } from "../../base/number-literal.ts";
 import { ownPart } from "../../domain/message-content.ts";
 import type { Answer, Draft } from "../../engine/stack/codec.ts";
-import { unreadableCall } from "../../engine/stack/provider.ts";
+import { unreadableCall } from "../../engine/stack/provider-error.ts";
 
 /**
  * Readers of what a server said. They never throw, because an answer that arrives is already paid for: they mark what they cannot read, and

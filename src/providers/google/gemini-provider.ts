@@ -1,10 +1,6 @@
 import { isJsonObject, type JsonObject, jsonOf, textOrEmpty } from "../../base/json.ts";
-import {
-  type InferenceRequest,
-  type InferenceResponse,
-  type Provider,
-  ProviderError,
-} from "../../engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { ProviderError } from "../../engine/stack/provider-error.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import { sendHttp } from "../http/http-sender.ts";

@@ -2,7 +2,8 @@ import { CircuitState, ConsecutiveBreaker, circuitBreaker as createBreaker, hand
 import { checkFunction, checkWhole, optionsOf } from "../../base/options.ts";
 import { callProvider } from "../../engine/session/provider-call.ts";
 import { maxTimerMs } from "../../engine/stack/limits.ts";
-import { type FailureKind, type InferenceRequest, type Provider, ProviderError } from "../../engine/stack/provider.ts";
+import type { InferenceRequest, Provider } from "../../engine/stack/provider.ts";
+import { type FailureKind, ProviderError } from "../../engine/stack/provider-error.ts";
 import { around, checkWrapped, tell } from "./around.ts";
 
 /** Options of `circuitBreaker`. */

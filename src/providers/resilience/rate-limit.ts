@@ -1,11 +1,7 @@
 import { anything, checkFunction, checkText, checkWhole, choiceOf, optionsOf, required } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
-import {
-  type InferenceRequest,
-  type InferenceResponse,
-  type Provider,
-  ProviderError,
-} from "../../engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { ProviderError } from "../../engine/stack/provider-error.ts";
 import { totalTokens, usageOf } from "../../projections/usage.ts";
 import { around, checkWrapped } from "./around.ts";
 import { checkLimiter, type RateLimiter, Reservations } from "./reservations.ts";

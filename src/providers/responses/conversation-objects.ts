@@ -1,5 +1,5 @@
 import { type JsonObject, objectsOf } from "../../base/json.ts";
-import { ProviderError } from "../../engine/stack/provider.ts";
+import { ProviderError } from "../../engine/stack/provider-error.ts";
 import type { ConversationObjects } from "../../engine/stack/stored-responses.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import type { HttpSender } from "../http/http-sender.ts";

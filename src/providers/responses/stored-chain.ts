@@ -7,7 +7,7 @@ import {
   textOrEmpty,
   textOrNull,
 } from "../../base/json.ts";
-import { ProviderError } from "../../engine/stack/provider.ts";
+import { ProviderError } from "../../engine/stack/provider-error.ts";
 import type { StoredChain, StoredResponse } from "../../engine/stack/stored-responses.ts";
 import { idUnfinished } from "./background.ts";
 import { kindOfItem } from "./item-kinds.ts";

@@ -2,13 +2,8 @@ import { isJsonObject, type JsonObject, jsonOf, objectsOf } from "../../base/jso
 import { anything, choiceOf, kindOf, optionsOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
-import {
-  type InferenceRequest,
-  type InferenceResponse,
-  type Provider,
-  ProviderError,
-  type StreamDelta,
-} from "../../engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../../engine/stack/provider.ts";
+import { ProviderError } from "../../engine/stack/provider-error.ts";
 import { providerError } from "../failures/classify-error.ts";
 import { deltasOf } from "../responses/deltas.ts";
 import { responsesCodec } from "../responses/responses-codec.ts";

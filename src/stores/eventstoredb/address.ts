@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/store-errors.ts";
 
 /** Where a store is, and how to reach it. */
 export type Address = {

@@ -1,12 +1,7 @@
 import { checkBounds } from "../../log/codec/bounds.ts";
 import { firstRevision, headOf, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
-import {
-  type AppendResult,
-  type Head,
-  type PreparedAppend,
-  StoreCorruptedError,
-  type StoredEnvelope,
-} from "../../log/ports/event-store.ts";
+import type { AppendResult, Head, PreparedAppend, StoredEnvelope } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { serverEventOf } from "./envelope.ts";
 import { EsdbFailure } from "./failure.ts";
 import type { AppendAnswer } from "./messages.ts";

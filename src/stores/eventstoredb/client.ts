@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import type { Address } from "./address.ts";
 import { connectionLoss } from "./failure.ts";
 

@@ -1,12 +1,8 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
-import {
-  type Envelope,
-  StoreCorruptedError,
-  type StoredEnvelope,
-  StoreTooNewError,
-} from "../../log/ports/event-store.ts";
+import type { Envelope, StoredEnvelope } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError, StoreTooNewError } from "../../log/ports/store-errors.ts";
 import { type EsdbEvent, type EsdbMessage, textOfBytes } from "./messages.ts";
 
 /** The `turnlog` member of every event's metadata; a greater number is from a newer turnlog. */

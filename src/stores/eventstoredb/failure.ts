@@ -5,7 +5,7 @@ import {
   StoreCorruptedError,
   StoreReplacedError,
   StoreUnavailableError,
-} from "../../log/ports/event-store.ts";
+} from "../../log/ports/store-errors.ts";
 
 export type EsdbFailureKind =
   /** Temporary: no connection, a change of leader, a time limit. The request may have been executed. */

@@ -1,4 +1,4 @@
-import { StoreNotFoundError } from "../../log/ports/event-store.ts";
+import { StoreNotFoundError } from "../../log/ports/store-errors.ts";
 import { formatVersion } from "./envelope.ts";
 import { EsdbFailure } from "./failure.ts";
 import { forPart } from "./patience.ts";

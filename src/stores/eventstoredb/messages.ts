@@ -1,4 +1,4 @@
-import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import type { Driver } from "./client.ts";
 import { failureOfAppend } from "./failure.ts";
 

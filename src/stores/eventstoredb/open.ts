@@ -1,7 +1,8 @@
 import { setMaxListeners } from "node:events";
-import { type EventStore, StoreClosedError } from "../../log/ports/event-store.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
 import type { Liveness } from "../../log/ports/liveness.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
+import { StoreClosedError } from "../../log/ports/store-errors.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import type { LeasePace } from "../leases/lease-watch.ts";
 import { parseAddress } from "./address.ts";

@@ -1,11 +1,6 @@
 import type { AccessRequest } from "../../log/authorized-store.ts";
-import {
-  type Head,
-  type ReadLogOptions,
-  type ReadStreamOptions,
-  StoreCorruptedError,
-  type StoredEnvelope,
-} from "../../log/ports/event-store.ts";
+import type { Head, ReadLogOptions, ReadStreamOptions, StoredEnvelope } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { envelopeOf } from "./envelope.ts";
 import { createTail, followOwnLog } from "./follow.ts";
 import { createCursor, endOfLog, ownEnvelopes, readLogToEnd } from "./log.ts";

@@ -1,5 +1,5 @@
 import type { AccessRequest } from "../../log/authorized-store.ts";
-import { StoreClosedError } from "../../log/ports/event-store.ts";
+import { StoreClosedError } from "../../log/ports/store-errors.ts";
 import { type Address, createNames, type ParameterNames } from "./address.ts";
 import type { Connection } from "./connection.ts";
 import { EsdbFailure, portError } from "./failure.ts";

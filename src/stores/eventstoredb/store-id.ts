@@ -1,5 +1,5 @@
 import { objectOf } from "../../base/json.ts";
-import { StoreCorruptedError, StoreTooNewError } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError, StoreTooNewError } from "../../log/ports/store-errors.ts";
 import { formatVersion } from "./envelope.ts";
 import { type EsdbEvent, textOfBytes } from "./messages.ts";
 

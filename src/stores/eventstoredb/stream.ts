@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../base/json.ts";
-import { StoreCorruptedError } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { EsdbFailure } from "./failure.ts";
 import { type EsdbEvent, type StreamRange, textOfBytes } from "./messages.ts";
 import { forPart, type Patience } from "./patience.ts";

@@ -2,19 +2,19 @@ import { checkBounds } from "../../log/codec/bounds.ts";
 import { contentErased, erasedEnvelope, linesErased } from "../../log/codec/erased.ts";
 import { firstRevision, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
 import { withErasedLines } from "../../log/codec/lines.ts";
-import {
-  type AppendResult,
-  type ErasingStore,
-  type ErasureResult,
-  type Head,
-  type PreparedAppend,
-  type ReadLogOptions,
-  type ReadStreamOptions,
-  StoreClosedError,
-  type StoredEnvelope,
-  type StreamErasure,
+import type {
+  AppendResult,
+  ErasingStore,
+  ErasureResult,
+  Head,
+  PreparedAppend,
+  ReadLogOptions,
+  ReadStreamOptions,
+  StoredEnvelope,
+  StreamErasure,
 } from "../../log/ports/event-store.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
+import { StoreClosedError } from "../../log/ports/store-errors.ts";
 import type { Checkpoint, ViewStore } from "../../log/ports/view-store.ts";
 import { createNotifier } from "../notifier.ts";
 import { createMemorySnapshots } from "./snapshots.ts";

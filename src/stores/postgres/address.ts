@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/store-errors.ts";
 
 /** A server, or one of several of which one is the primary. */
 export type PostgresHost = { readonly host: string; readonly port: number };

@@ -7,7 +7,8 @@ import {
   type PresentEvent,
   resolveHeadMismatch,
 } from "../../log/codec/idempotent-append.ts";
-import { type AppendResult, type Head, type PreparedAppend, StoreCorruptedError } from "../../log/ports/event-store.ts";
+import type { AppendResult, Head, PreparedAppend } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { realTime } from "../time.ts";
 import type { SqlValue } from "./client.ts";
 import { type Database, longestPauseMs } from "./database.ts";

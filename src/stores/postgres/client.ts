@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { checkServerIdentity } from "node:tls";
-import { StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import type { PostgresAddress, PostgresHost } from "./address.ts";
 
 /** A value of a statement: arrays go as Postgres arrays. */

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import { realTime } from "../time.ts";
 import type { PostgresAddress } from "./address.ts";
 import type { Client, CreateClient } from "./client.ts";

@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../base/sha256.ts";
-import { StoreClosedError } from "../../log/ports/event-store.ts";
+import { StoreClosedError } from "../../log/ports/store-errors.ts";
 import { realTime, type Time } from "../time.ts";
 import type { PostgresAddress } from "./address.ts";
 import { type Client, loadClients, type SqlCall, type SqlValue } from "./client.ts";

@@ -5,7 +5,7 @@ import {
   StoreNotFoundError,
   StoreReplacedError,
   StoreUnavailableError,
-} from "../../log/ports/event-store.ts";
+} from "../../log/ports/store-errors.ts";
 import type { PostgresAddress } from "./address.ts";
 
 /** Codes that turnlog's own functions raise. */

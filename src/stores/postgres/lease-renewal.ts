@@ -1,5 +1,5 @@
 import { messageOf } from "../../base/error-message.ts";
-import { StoreReplacedError } from "../../log/ports/event-store.ts";
+import { StoreReplacedError } from "../../log/ports/store-errors.ts";
 import { type LeaseNews, renewLease } from "../leases/lease-renewal.ts";
 import type { LeasePace } from "../leases/lease-watch.ts";
 import type { PostgresAddress } from "./address.ts";

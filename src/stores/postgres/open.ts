@@ -1,13 +1,8 @@
 import { setMaxListeners } from "node:events";
-import {
-  type EventStore,
-  type ReadLogOptions,
-  StoreClosedError,
-  type StoredEnvelope,
-  StoreUnavailableError,
-} from "../../log/ports/event-store.ts";
+import type { EventStore, ReadLogOptions, StoredEnvelope } from "../../log/ports/event-store.ts";
 import type { Liveness } from "../../log/ports/liveness.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
+import { StoreClosedError, StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import type { LeasePace } from "../leases/lease-watch.ts";
 import { parsePostgresAddress } from "./address.ts";

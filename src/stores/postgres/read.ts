@@ -5,10 +5,9 @@ import {
   type OrphanEvents,
   type ReadLogOptions,
   type ReadStreamOptions,
-  StoreCorruptedError,
   type StoredEnvelope,
-  StoreUnavailableError,
 } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import { createEnvelopes, type EventRow } from "../sqlite/rows.ts";
 import { realTime } from "../time.ts";
 import type { Database, Trying } from "./database.ts";

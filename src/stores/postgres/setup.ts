@@ -1,6 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import { StoreCorruptedError, StoreTooNewError, StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError, StoreTooNewError, StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import { type PostgresAddress, parsePostgresAddress } from "./address.ts";
 import { type Database, openDatabase, type Trying } from "./database.ts";
 import { codeOf, portError } from "./failure.ts";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { checkFlag, checkText, optionsOf } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import { createBeside, kindAt, namedFile, putInPlace, removeAbandoned, syncPath } from "../files.ts";
 import { isLocked, storeError, wayOut } from "./errors.ts";
 import { forgetHeads } from "./heads-beside.ts";

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import { namedFile } from "../files.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/store-errors.ts";
 
 /** A database read without a lock, because its folder is not writable. */
 export type ImmutableFile = {

@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite";
-import { StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { StoreNotFoundError, StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import { namedFile, privateMode } from "../files.ts";
 import { isNotWritable, notWritableReason, storeError } from "./errors.ts";
 import { standStillMs } from "./guarded.ts";

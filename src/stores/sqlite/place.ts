@@ -1,6 +1,6 @@
 import { type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { StoreReplacedError } from "../../log/ports/event-store.ts";
+import { StoreReplacedError } from "../../log/ports/store-errors.ts";
 import { namedFile } from "../files.ts";
 
 /** Checks a store's files before they are written or read. If they are gone, the error names that operation. */

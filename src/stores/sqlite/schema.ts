@@ -4,7 +4,7 @@ import {
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../log/ports/event-store.ts";
+} from "../../log/ports/store-errors.ts";
 import { isLocked } from "./errors.ts";
 import { createTransactions } from "./transaction.ts";
 

@@ -6,11 +6,11 @@ import {
   type ReadLogOptions,
   type ReadStreamOptions,
   type ScrubResult,
-  StoreClosedError,
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
 import type { Liveness } from "../../log/ports/liveness.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
+import { StoreClosedError } from "../../log/ports/store-errors.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import { realTime } from "../time.ts";
 import { createAppend } from "./append.ts";

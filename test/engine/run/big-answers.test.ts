@@ -3,7 +3,7 @@ import { verifyStore } from "../../../src/audit/verify.ts";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
-import { EventTooLargeError } from "../../../src/log/ports/event-store.ts";
+import { EventTooLargeError } from "../../../src/log/ports/store-errors.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { isLong } from "../../support/cases.ts";

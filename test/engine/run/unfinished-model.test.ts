@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import type { Block } from "../../../src/domain/block.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
-import { ProviderError } from "../../../src/engine/stack/provider.ts";
+import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { seeds } from "../../support/cases.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { assistant, toolResult } from "../../../src/domain/make-block.ts";
-import { ProviderError } from "../../../src/engine/stack/provider.ts";
+import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { gated } from "../../support/gates.ts";

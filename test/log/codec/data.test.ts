@@ -4,7 +4,7 @@ import { type JsonObject, type JsonValue, maxStoredNesting } from "../../../src/
 import { escapedBytes } from "../../../src/log/codec/bounds.ts";
 import { decodeData, type EncodedData, encodeData, fillBlobs } from "../../../src/log/codec/data.ts";
 import { BlobReference, blobReferenceTo, SecretReference, secretReference } from "../../../src/log/codec/references.ts";
-import { EventTooLargeError, StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
+import { EventTooLargeError, StoreCorruptedError } from "../../../src/log/ports/store-errors.ts";
 
 /** What was written as one JSON text. */
 const readBack = (data: string) => decodeData({ encoding: "json", data });

@@ -6,13 +6,8 @@ import { createEventLog, type EventLog, maxAppendAttempts } from "../../../src/l
 import type { NewEvent } from "../../../src/log/codec/prepare.ts";
 import { rawEvents } from "../../../src/log/codec/raw-reader.ts";
 import { BlobReference } from "../../../src/log/codec/references.ts";
-import {
-  type EventStore,
-  EventTooLargeError,
-  type Head,
-  StoreCorruptedError,
-  StoreUnavailableError,
-} from "../../../src/log/ports/event-store.ts";
+import type { EventStore, Head } from "../../../src/log/ports/event-store.ts";
+import { EventTooLargeError, StoreCorruptedError, StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { noted, sources } from "../../support/log/noted.ts";
 import { createFaultyStore } from "../../support/stores/faulty-store.ts";

@@ -8,7 +8,8 @@ import { keyedNames } from "../../../src/domain/block-names.ts";
 import { decodeData, encodeData, fillBlobs, lineWriter } from "../../../src/log/codec/data.ts";
 import { dataDigestOf } from "../../../src/log/codec/envelope.ts";
 import { commitmentOf, erasedLine, joinLines, linesDigest, linesOf, randomSalt } from "../../../src/log/codec/lines.ts";
-import { maxEventBytes, StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
+import { maxEventBytes } from "../../../src/log/ports/event-bounds.ts";
+import { StoreCorruptedError } from "../../../src/log/ports/store-errors.ts";
 import { cases } from "../../support/cases.ts";
 
 const named = keyedNames("0".repeat(64));

@@ -4,13 +4,8 @@ import { headAfter } from "../../../src/contracts/prepared.ts";
 import { envelopeBytes, escapedBytes } from "../../../src/log/codec/bounds.ts";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import { type NewEvent, type PrepareOptions, prepareAppend } from "../../../src/log/codec/prepare.ts";
-import {
-  type Envelope,
-  type Head,
-  maxAppendBytes,
-  maxEventBytes,
-  type PreparedAppend,
-} from "../../../src/log/ports/event-store.ts";
+import { maxAppendBytes, maxEventBytes } from "../../../src/log/ports/event-bounds.ts";
+import type { Envelope, Head, PreparedAppend } from "../../../src/log/ports/event-store.ts";
 import { noted, sources } from "../../support/log/noted.ts";
 
 test("fixes place, time, actor and digests of events that begin a stream", () => {

@@ -4,7 +4,8 @@ import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json
 import { Block } from "../../../src/domain/block.ts";
 import { assistant, image, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { ProviderError, type StreamDelta } from "../../../src/engine/stack/provider.ts";
+import type { StreamDelta } from "../../../src/engine/stack/provider.ts";
+import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
 import { googleInteractions, interactionsCodec } from "../../../src/entries/google.ts";
 import { codecChecks, functionCall, message, startReferenceServer } from "../../../src/entries/testing.ts";
 import { openStore, tool } from "../../../src/index.ts";

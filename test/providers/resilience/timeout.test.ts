@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type InferenceRequest, type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
+import type { InferenceRequest, Provider } from "../../../src/engine/stack/provider.ts";
+import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
 import { timeout } from "../../../src/providers/resilience/timeout.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { all, appendPrepared, prepared } from "../../../src/contracts/prepared.ts";
-import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { isEventStoreDbAddress, parseAddress } from "../../../src/stores/eventstoredb/address.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";

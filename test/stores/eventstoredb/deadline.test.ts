@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
-import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { EsdbFailure, TimeoutFailure } from "../../../src/stores/eventstoredb/failure.ts";
 import { createPatience } from "../../../src/stores/eventstoredb/patience.ts";

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { all, appendPrepared, headAfter, jsonText, prepared } from "../../../src/contracts/prepared.ts";
+import { comparePositions, type StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import {
-  comparePositions,
   EventTooLargeError,
   StoreCorruptedError,
-  type StoredEnvelope,
   StoreNotFoundError,
   StoreTooNewError,
-} from "../../../src/log/ports/event-store.ts";
+} from "../../../src/log/ports/store-errors.ts";
 import { anEvent } from "../../support/eventstoredb/server.ts";
 import { describeEventStore, describeSnapshots, describeViews } from "../../support/stores/contract.ts";
 import { opened, startServer, withSetting } from "../../support/stores/eventstoredb-opened.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { prepared } from "../../../src/contracts/prepared.ts";
-import { StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
+import { StoreCorruptedError } from "../../../src/log/ports/store-errors.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { anEvent } from "../../support/eventstoredb/server.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";

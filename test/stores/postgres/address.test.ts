@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { openEvents } from "../../../src/open-events.ts";
 import { isPostgresAddress, parsePostgresAddress } from "../../../src/stores/postgres/address.ts";
 

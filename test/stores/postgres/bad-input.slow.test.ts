@@ -7,7 +7,7 @@ import {
   StoreReplacedError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../../src/log/ports/event-store.ts";
+} from "../../../src/log/ports/store-errors.ts";
 import { initPostgresStore } from "../../../src/stores/postgres/setup.ts";
 import { outputOf } from "../../support/process.ts";
 import { hasPgbouncer, startPgbouncer } from "../../support/stores/pgbouncer.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { parsePostgresAddress } from "../../../src/stores/postgres/address.ts";
 import type { Client } from "../../../src/stores/postgres/client.ts";
 import { createConnections } from "../../../src/stores/postgres/connections.ts";

@@ -19,7 +19,7 @@ import {
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../../src/log/ports/event-store.ts";
+} from "../../../src/log/ports/store-errors.ts";
 import { backUpStore, restoreStore } from "../../../src/stores/sqlite/backup.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { startAside } from "../../support/process.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { jsonText, prepared } from "../../../src/contracts/prepared.ts";
-import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { createAppend } from "../../../src/stores/sqlite/append.ts";
 import { storeError } from "../../../src/stores/sqlite/errors.ts";
 import {

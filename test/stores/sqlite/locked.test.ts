@@ -1,7 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
-import { type AppendResult, StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import type { AppendResult } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { createViews } from "../../../src/stores/eventstoredb/views.ts";
 import { createAppend } from "../../../src/stores/sqlite/append.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { expect, test } from "vitest";
 import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
-import { StoreReplacedError } from "../../../src/log/ports/event-store.ts";
+import { StoreReplacedError } from "../../../src/log/ports/store-errors.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

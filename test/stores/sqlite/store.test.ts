@@ -3,13 +3,13 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { isActor } from "../../../src/domain/actor.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import {
-  type EventStore,
   StoreCorruptedError,
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../../src/log/ports/event-store.ts";
+} from "../../../src/log/ports/store-errors.ts";
 import { setUp } from "../../../src/stores/sqlite/schema.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import {

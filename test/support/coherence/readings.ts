@@ -90,6 +90,9 @@ async function questionsTo(
 const answerOf = (ask: () => Promise<unknown>): Promise<unknown> =>
   ask().catch((error: unknown) => ({ error: error instanceof Error && "code" in error ? error.code : String(error) }));
 
+/** What is read of a text and of the arguments of a call that were erased. */
+const standIns: ReadonlySet<unknown> = new Set(["[erased]", "{}"]);
+
 /** Members that are sizes of contents. */
 const sizes = new Set(["fullBytes", "tokens"]);
 
@@ -97,7 +100,7 @@ function differences(then: unknown, now: unknown, lost: Lost): readonly string[]
   if (then instanceof Block && now instanceof Block)
     return differences(outlineOf(then, now.isErased), outlineOf(now, now.isErased), lost);
   if (isDeepStrictEqual(then, now)) return [];
-  if (typeof then === "string" && now === "[erased]" && lost.saysGone(then)) return [];
+  if (typeof then === "string" && standIns.has(now) && lost.saysGone(then)) return [];
   if (!isNested(then) || !isNested(now)) return [`: ${JSON.stringify(now)} was ${JSON.stringify(then)}`];
   return [...new Set([...Object.keys(then), ...Object.keys(now)])].flatMap((name) =>
     sizes.has(name) || (lost.hasLostSettings && isUnknown(name, { then, now }))

@@ -1,6 +1,7 @@
-import { type EventStore, type StoredEnvelope, StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import type { Liveness } from "../../../src/log/ports/liveness.ts";
 import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import type { ViewRow, ViewStore } from "../../../src/log/ports/view-store.ts";
 import { snapshotsOf } from "../stores/snapshots-of.ts";
 

@@ -1,10 +1,6 @@
 import type { JsonObject } from "../../../src/base/json.ts";
-import {
-  type InferenceRequest,
-  type Provider,
-  ProviderError,
-  type StreamDelta,
-} from "../../../src/engine/stack/provider.ts";
+import type { InferenceRequest, Provider, StreamDelta } from "../../../src/engine/stack/provider.ts";
+import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
 
 export type Asked = { readonly response: JsonObject; readonly deltas: readonly StreamDelta[] };
 

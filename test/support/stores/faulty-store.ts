@@ -1,4 +1,5 @@
-import { type EventStore, StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 
 export type Faults = {
   /** The calls of the store that fail, counted from 1, and whether they fail before or after they took effect. */

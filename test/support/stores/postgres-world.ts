@@ -9,8 +9,8 @@ import {
   type Head,
   type PreparedAppend,
   type StoredEnvelope,
-  StoreUnavailableError,
 } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { appendCall } from "../../../src/stores/postgres/append.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { createRandom, type Random } from "../coherence/random.ts";
