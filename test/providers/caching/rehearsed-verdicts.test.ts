@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
-import type { CacheVerdict } from "../../../src/providers/caching/cache-verdict.ts";
+import type { CachedRequest, CacheVerdict } from "../../../src/providers/caching/cache-verdict.ts";
 import { walkCache } from "../../../src/providers/caching/cache-walk.ts";
 import { agreesWith, differingRegions } from "../../../src/providers/caching/diagnosis-agreement.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
@@ -95,12 +95,21 @@ function isUndecidable(
   { cause, foreseen, foreseenRead }: CacheVerdict,
   { reason, tokens }: ServerVerdict,
   { stepTokens = 1, minimumTokens = 0 }: CacheOptions,
+  written: readonly number[],
 ): boolean {
   const isUnknowable = knowable(reason) === "unexplained";
   if (isUnknowable && cause === "maybe-expired") return true;
   const limit = Math.max(stepTokens, minimumTokens);
-  if ([tokens.shared, foreseenRead?.tokens ?? 0].some((each) => each > limit * 0.8 && each < limit * 1.2)) return true;
+  if ([tokens.shared, foreseenRead?.tokens ?? 0, ...written].some((each) => each > limit * 0.8 && each < limit * 1.2))
+    return true;
   return isUnknowable && cause === foreseen && isNear(tokens.read, tokens.shared, 2 * stepTokens);
+}
+
+/** About how many tokens end at each of a request's boundaries. */
+function tokensAtWrites({ units, boundaries, counts }: CachedRequest): readonly number[] {
+  const bytesBefore = (end: number): number => units.slice(0, end).reduce((sum, { bytes }) => sum + bytes, 0);
+  const perByte = (counts?.input ?? 0) / Math.max(1, bytesBefore(units.length));
+  return boundaries.writes.map(({ place }) => bytesBefore(place + 1) * perByte);
 }
 
 /** The causes of misses of which all of the earlier prompt was cached. */
@@ -158,7 +167,9 @@ async function compared(wire: CachedWire) {
       ];
       const isForeseen = truth.isTold || reason === "unexplained" || verdict.foreseen === reason;
       if (mine === theirs && isForeseen) continue;
-      if (isUndecidable(verdict, truth, options)) figures.undecidable += 1;
+      const against = sent[truth.against ?? -1]?.request;
+      const written = against === undefined ? [] : tokensAtWrites(against);
+      if (isUndecidable(verdict, truth, options, written)) figures.undecidable += 1;
       else
         wrong.push(
           `seed ${seed}, request ${n} (${drawn}): ${mine} ${verdict.foreseen}; the server: ${theirs} ${truth.reason}`,
