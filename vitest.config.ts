@@ -16,7 +16,7 @@ const planted = "test/**/*.planted.test.ts";
 const notQuick = [
   "test/{coherence,faults,rehearsal,replay}/**",
   "test/stores/eventstoredb/**",
-  "test/{cli/eventstoredb*,engine/run/append-plan,stores/sqlite/damaged-log,cli/same-digests,providers/every-provider,providers/claude-cli/claude-cli,providers/responses/background}.test.ts",
+  "test/{engine/run/append-plan,stores/sqlite/damaged-log,cli/same-digests,providers/every-provider,providers/claude-cli/claude-cli,providers/responses/background}.test.ts",
 ];
 
 // `vitest run --mode quick` is for the minute after a change, and `--mode long` for the runs that take hours; tests and the processes they start

@@ -64,7 +64,8 @@ describe.each(Object.keys(kinds))("in a %s store", (kind) => {
   test("of several conversations the named ones are copied and verified with their own blobs and no other", async () => {
     await using store = new TurnlogStore((await kinds[kind]?.()) ?? createMemoryStore());
     for (const id of ids) await store.conversation(id).append(longText);
-    for (const id of ids) {
+    // A server has to be asked for each, which takes a tenth of a second.
+    for (const id of kind === "eventstoredb" ? ids.filter((_, n) => n % 3 === 0) : ids) {
       await using target = new TurnlogStore(createMemoryStore());
       const conversations = [conversationIdSchema.parse(id)];
       const copied = await copyConversations(store, target, { conversations });

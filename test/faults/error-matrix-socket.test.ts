@@ -194,9 +194,11 @@ describe.each(shapes)("over WebSocket, told in $name", (shape) => {
     await nothingLost(asked);
   });
 
-  const stubborn = kinds.flatMap((row) =>
-    (isLong ? modes : turn(kinds, row)).map((mode) => [kindOf(row), mode, row] as const),
-  );
+  // In `npm test` a kind is refused each time in two of the six shapes.
+  const isStubborn = (row: Row): boolean => isLong || isRound || (kinds.indexOf(row) + shapes.indexOf(shape)) % 3 === 0;
+  const stubborn = kinds
+    .filter(isStubborn)
+    .flatMap((row) => (isLong ? modes : turn(kinds, row)).map((mode) => [kindOf(row), mode, row] as const));
 
   test.each(stubborn)("%s each time, %s: as often as its reaction says, and nothing lost", async (kind, mode, row) => {
     const [, sentAlways] = reaction(row, mode);

@@ -8,10 +8,10 @@ import {
   StoreTooNewError,
 } from "../../../src/log/ports/store-errors.ts";
 import { anEvent } from "../../support/eventstoredb/server.ts";
-import { describeEventStore, describeSnapshots, describeViews } from "../../support/stores/contract.ts";
+import { describeSnapshots, describeViews } from "../../support/stores/contract.ts";
 import { opened, startServer, withSetting } from "../../support/stores/eventstoredb-opened.ts";
 
-describeEventStore("the EventStoreDB store", async () => opened((await startServer()).connectionString));
+// Its contract as an event store is played at an unkind server (unkind.test.ts), and at others in store-contract.slow.test.ts.
 describeSnapshots("the EventStoreDB store", async () => opened((await startServer()).connectionString));
 describeViews("the EventStoreDB store", async () => opened((await startServer()).connectionString));
 
