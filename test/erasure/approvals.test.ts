@@ -3,6 +3,7 @@ import * as z from "zod";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { externalTool } from "../../src/engine/stack/tool.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -99,4 +100,27 @@ test("an approval that waits keeps its contents: the erasure is refused until th
   await conversation.abandon();
   await erase();
   expect(JSON.stringify(await eventsOf(conversation))).not.toContain(secrets.reason);
+});
+
+test("the reason of a call that waited for a result is erased from every place that shows it", async () => {
+  const events = createMemoryStore();
+  const store = new TurnlogStore(events);
+  const locate = externalTool({
+    ...{ name: "locate", description: "x", inputSchema: z.object({}) },
+    reason: "the phone of Ms. Rosebud says it",
+  });
+  const engine = createEngine({ provider: scripted([calling(["locate", "{}"]), "Found."]), tools: [locate] });
+  const conversation = store.conversation("talk");
+  await conversation.append("Where is she?");
+  const { waitingFor } = await conversation.run(engine);
+  const asked = (await conversation.head())?.revision ?? 0;
+  for (const { blockId } of waitingFor) await conversation.settle(blockId, { how: "result", output: "at home" });
+  await conversation.run(engine);
+  await store.erase(await store.planErasure({ texts: ["Ms. Rosebud"] }), why);
+
+  const talk = new TurnlogStore(events).conversation("talk");
+  expect(JSON.stringify(await eventsOf(talk))).not.toContain("Rosebud");
+  const { run } = await (await talk.at(asked)).load();
+  expect(run?.waitingFor).toMatchObject([{ kind: "external", name: "locate", reason: "[erased]" }]);
+  expect((await talk.turn()).blocks.map(({ text }) => text)).toEqual(["Where is she?", "{}", "at home", "Found."]);
 });

@@ -30,8 +30,8 @@ export function broughtLayer(random: Random, name: string, outside: Outside | nu
       });
     }
     case "filter": {
-      // Blocked content ends the run: only where that is nothing new.
-      const action = random.pick(["redact", "redact", "warn", outside === null ? "warn" : "block"] as const);
+      // A warning is an effect, and blocked content ends the run.
+      const action = outside === null ? "redact" : random.pick(["redact", "redact", "warn", "block"] as const);
       const isFound = (text: string): boolean => (action === "block" ? /[37]\b/ : /[0-9]/).test(text);
       const check = (text: string) => (isFound(text) ? { reason: "a number", values: ["3", "7"] } : null);
       return contentFilter({ name, action, check });
