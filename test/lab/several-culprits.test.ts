@@ -152,6 +152,15 @@ test("says that a layer is unconfirmed if the recording has not what it gave, an
   expect((await compared(stacks, true)).first).toEqual({ name: "brief@1.1.0", isConfirmed: true });
 });
 
+test("does not take the instructions that the recording cannot give again for another culprit", async () => {
+  const tone = instructs("tone", "Friendly.", "1.0.0");
+  const before = { middleware: [instructs("brief", "Hello.", "1.0.0"), tone] };
+  const stacks = { before, now: { middleware: [instructs("brief", "Hi.", "1.1.0"), tone] } };
+  expect(await compared(stacks, false)).toMatchObject({
+    ...{ first: { name: "brief@1.1.0", isConfirmed: false }, culprits: { "brief@1.1.0": 2 }, others: [[], []] },
+  });
+});
+
 test.each(sides)("against %s, leaves a layer that moved unconfirmed", async (_, isWithStack) => {
   const stacks = { before: { middleware: [greet, sign] }, now: { middleware: [sign, greet] } };
   expect(await compared(stacks, isWithStack)).toMatchObject({
