@@ -1,4 +1,5 @@
 import { type Block, idOf } from "../domain/block.ts";
+import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { changedBy, isAfter, type OnTheWay } from "../engine/planning/changed-by.ts";
 import type { Provenance } from "../engine/planning/divergence.ts";
@@ -33,7 +34,9 @@ const bySettings: CacheCulprit = { author: { kind: "settings" }, divergence: nul
 export function instructionsChangedBy(compared: Compared): CacheCulprit {
   const said = ({ outgoing }: SentPrompt): Turn => outgoing.slice(leadingSystemBlocks(outgoing).length);
   const { then, now } = compared;
-  const found = between(said(then), said(now), compared) ?? bySettings;
+  // What is said before them, or not said any more, is a change of the whole Turn.
+  const isSame = between(said(then), said(now), compared) === null;
+  const found = (isSame ? null : between(then.outgoing, now.outgoing, compared)) ?? bySettings;
   const erased = erasedBetween(compared);
   return erased < said(now).length ? earlier(byErasure(erased, compared), found) : found;
 }
@@ -52,14 +55,21 @@ export function blocksChangedBy(compared: Compared): CacheCulprit {
 
 /** The place of the first block that the earlier request sent, and for which this one has a stand-in; -1 if there is none. */
 function erasedBetween({ then, now, blame }: Compared): number {
-  const [told, tells] = [erasedIn(then), erasedIn(now)];
-  return now.outgoing.blocks.findIndex((block) => {
-    if (!block.isErased || block.id === null || then.outgoing.indexOf(block.id) < 0) return false;
-    if (tells.has(block.id)) return !told.has(block.id);
-    // Nothing is repaired in instructions.
-    const { erased } = blame.get(block.id) ?? {};
-    return now.input.indexOf(block.id) < 0 && erased !== undefined && isAfter(erased, then.recorded);
-  });
+  const [wasErased, isErased] = [standsInIn(then, blame), standsInIn(now, blame)];
+  return now.outgoing.blocks.findIndex(
+    ({ isErased: isGone, id }) =>
+      isGone && id !== null && then.outgoing.indexOf(id) >= 0 && !wasErased(id) && isErased(id),
+  );
+}
+
+/** Whether a prompt had a stand-in for an erased block, or left it out. Nothing is repaired in instructions: there the time of the erasure says it. */
+function standsInIn(prompt: SentPrompt, blame: Compared["blame"]): (id: BlockId) => boolean {
+  const repaired = erasedIn(prompt);
+  return (id) => {
+    if (prompt.input.indexOf(id) >= 0) return repaired.has(id);
+    const { erased } = blame.get(id) ?? {};
+    return erased !== undefined && !isAfter(erased, prompt.recorded);
+  };
 }
 
 /** An erasure of the block at a place of the Turn, -1 for none: its name is the same, and its content is not. */

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { system } from "../../src/domain/make-block.ts";
+import { system, user } from "../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { lens } from "../../src/middleware/lens.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -154,6 +155,25 @@ test.each([messages, gemini])(
       ...{ cause: "changed", unit: { kind: "system" }, author: erasure },
       divergence: { index: 0, change: "erased", actor: { name: "dpo" } },
     });
+  },
+);
+
+test.each(Object.entries(cachedProviders))(
+  "%s: a layer that puts a block before instructions that were erased long ago is blamed, and not the erasure",
+  async (_, wire) => {
+    await using world = await begun(wire);
+    const { talk, erase, ask, whyAt } = world;
+    const noting = defineMiddleware(
+      { name: "noting", version: "1.0.0" },
+      (next) => (turn) => next(turn.insert(0, user("A note."))),
+    );
+    await talk.append([system(long("Be kind."))]);
+    for (const said of threeTimes) await ask(said);
+    await erase("Be kind.");
+    await ask("four");
+    expect((await whyAt()).cache.author).toEqual(erasure);
+    await ask("five", { middleware: [noting] });
+    expect((await whyAt()).cache).toMatchObject({ cause: "changed", author: { kind: "layer", name: "noting" } });
   },
 );
 
