@@ -7,7 +7,7 @@ import { buildPage } from "../tools/build-page.ts";
 import { type BenchRow, report } from "./row.ts";
 import { inFolder } from "./sample.ts";
 import { benchHandler, benchList } from "./studio-handler.ts";
-import { benchStudioPage } from "./studio-page.ts";
+import { benchListPage, benchStudioPage } from "./studio-page.ts";
 import { fillConversation, fillList } from "./studio-stores.ts";
 
 /** Events of the conversations, about. */
@@ -24,7 +24,7 @@ export function benchStudio(): Promise<readonly BenchRow[]> {
       rows.push(...(await benchHandler(store, id)), ...(await benchStudioPage(store, { id, events })));
     }
     await using store = new TurnlogStore(await openSqliteStore(join(folder, "list.db")));
-    rows.push(...(await benchList(store, await fillList(store))));
+    rows.push(...(await benchList(store, await fillList(store))), ...(await benchListPage(store)));
     return rows;
   });
 }
