@@ -70,7 +70,7 @@ const questions = ["hello", "and then?", "is that all?"];
 
 /** A conversation of this stack, played against a server, on a clock and ids that count. */
 async function play(config: Pick<EngineConfig, "middleware" | "mode" | "interruptionNote"> & Asked) {
-  let [now, ids, runs] = [Date.parse("2026-03-01T12:00:00.000Z"), 0, 0];
+  let [now, ids, runs, inferences] = [Date.parse("2026-03-01T12:00:00.000Z"), 0, 0, 0];
   const clock = (): number => {
     now += 1;
     return now;
@@ -86,7 +86,11 @@ async function play(config: Pick<EngineConfig, "middleware" | "mode" | "interrup
     ...config,
     clock,
     newId(prefix) {
-      if (prefix === "inf") return count(prefix);
+      // Messages have the ids that they would have after any number of requests: redact makes placeholders of them.
+      if (prefix === "inf") {
+        inferences += 1;
+        return `${prefix}_${String(inferences).padStart(16, "0")}`;
+      }
       runs += 1;
       return `run_${String(runs).padStart(16, "0")}`;
     },

@@ -33,7 +33,10 @@ export function broughtLayer(random: Random, name: string, outside: Outside | nu
       // A warning is an effect, and blocked content ends the run.
       const action = outside === null ? "redact" : random.pick(["redact", "redact", "warn", "block"] as const);
       const isFound = (text: string): boolean => (action === "block" ? /[37]\b/ : /[0-9]/).test(text);
-      const check = (text: string) => (isFound(text) ? { reason: "a number", values: ["3", "7"] } : null);
+      // Other arguments have another result, which a recording without the layer does not have.
+      const mayEdit = (kind: string): boolean => outside !== null || kind !== "tool_call";
+      const check = (text: string, { kind }: { readonly kind: string }) =>
+        isFound(text) && mayEdit(kind) ? { reason: "a number", values: ["3", "7"] } : null;
       return contentFilter({ name, action, check });
     }
     case "conditional": {

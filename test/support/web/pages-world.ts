@@ -23,6 +23,7 @@ import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { type Chat, createChat } from "../../../src/web/create-chat.ts";
 import type { LiveChannel } from "../../../src/web/live-channel.ts";
 import { Page, withoutPageIds } from "./page.ts";
+import { resultsIn } from "./results-in.ts";
 
 /** What the model answers, drawn from what it reads, so that a request that is made again is answered alike. */
 export function pagesModel(seed: number) {
@@ -338,14 +339,10 @@ export class PagesWorld {
     const turn = await store?.conversation("c1").turn();
     const { messages } = await this.#load();
     const blocks = (turn?.blocks ?? []).filter(({ kind }) => kind !== "system");
-    const results = new Map(
-      blocks.filter(({ kind }) => kind === "tool_result").map((block) => [block.callId, block.text]),
-    );
+    const results = resultsIn(blocks);
     const expected = blocks.flatMap((block) => {
       if (block.kind === "tool_result" || block.text === "") return [];
-      return [
-        block.kind === "tool_call" ? `${block.name} ${block.arguments} ${results.get(block.callId)}` : block.text,
-      ];
+      return [block.kind === "tool_call" ? `${block.name} ${block.arguments} ${results.get(block.id)}` : block.text];
     });
     const parts = messages.flatMap((each): readonly UIMessage["parts"][number][] => each.parts);
     const shown = parts.flatMap((part) => {
