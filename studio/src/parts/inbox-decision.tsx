@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { printable, printableJson } from "../../../src/base/printable.ts";
 import type { InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
@@ -32,8 +32,9 @@ export function InboxDecision({
   const { data, error, isSlow, retry } = useLoaded<InboxItemDocument>(`/api/inbox/${conversation}${call}`, version);
   const title = useRef<HTMLHeadingElement>(null);
   const isLoaded = data !== null;
-  // The title takes the focus, and no button: nothing is answered by a key that was meant for something else.
-  useEffect(() => {
+  // The title takes the focus, and no button: nothing is answered by a key that was meant for something else. Before it is painted, so that it takes the
+  // focus from no field in which somebody types already.
+  useLayoutEffect(() => {
     if (isLoaded) title.current?.focus({ preventScroll: true });
   }, [isLoaded]);
   const edited = useSignal<string | null>(null);
