@@ -1,3 +1,4 @@
+import { excerpt } from "../base/printable.ts";
 import { type ListedConversation, listConversations } from "../conversation/list.ts";
 import { listFailed } from "../conversation/list-related.ts";
 import { defaultChainPolicy } from "../engine/stack/chain-policy.ts";
@@ -43,7 +44,7 @@ export class Inbox {
     itemsOf: (listed: ListedConversation, tail: Tail) => readonly InboxItem[],
   ): Promise<readonly InboxItem[]> {
     const items: InboxItem[] = [];
-    for (const listed of conversations) items.push(...itemsOf(listed, await this.#tails.of(listed.id, listed.events)));
+    for (const listed of conversations) items.push(...itemsOf(listed, await this.#tails.of(listed)));
     return items;
   }
 
@@ -71,7 +72,7 @@ function openItems(listed: ListedConversation, { reasons, left }: Tail): readonl
   if (openRun === null) return [];
   if (openRun.waitingFor.length > 0)
     return openRun.waitingFor.map(({ kind, blockId, name, since, expiresAt }) => {
-      const words = reasons.get(blockId) ?? waitingWords[kind];
+      const words = excerpt(reasons.get(blockId) ?? waitingWords[kind], 160);
       return { ...about(listed), kind, blockId, name, since, expiresAt, words };
     });
   const item = { ...about(listed), since: lastAt };

@@ -1,4 +1,5 @@
-import { excerpt } from "../base/printable.ts";
+import type { ListedConversation } from "../conversation/list.ts";
+import { waitingReasons } from "../conversation/waiting-reasons.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
@@ -40,23 +41,20 @@ export class Tails {
     this.#events = events;
   }
 
-  /** @param events - How many events the conversation has. */
-  async of(id: ConversationId, events: number): Promise<Tail> {
+  async of({ id, events, openRun }: ListedConversation): Promise<Tail> {
     const key = `${id} ${events}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const tail = await readTail(this.#events, id);
+    const reasons = await waitingReasons(this.#events, id, openRun?.waitingFor ?? []);
+    const tail = { ...(await readTail(this.#events, id)), reasons };
     if (this.#known.size >= mostKnown) this.#known.clear();
     this.#known.set(key, tail);
     return tail;
   }
 }
 
-async function readTail(events: EventStore, id: ConversationId): Promise<Tail> {
-  const reasons = new Map<string, string>();
-  const tail: { -readonly [Name in keyof Tail]: Tail[Name] } = {
-    ...{ answeredAt: null, reasons, left: "cut-off" },
-  };
+async function readTail(events: EventStore, id: ConversationId): Promise<Omit<Tail, "reasons">> {
+  const tail: { -readonly [Name in "answeredAt" | "left"]: Tail[Name] } = { answeredAt: null, left: "cut-off" };
   // Answers by their inference, because the request before decides whether one can be continued from.
   const answers = new Map<string, string>();
   let [hasRunEvent, isPast] = [false, false];
@@ -65,8 +63,6 @@ async function readTail(events: EventStore, id: ConversationId): Promise<Tail> {
     const recorded = await tryToRead(events, envelope);
     if (recorded instanceof Error) continue;
     const { event, at } = recorded;
-    if ((event.type === "ApprovalRequested" || event.type === "ToolParked") && event.data.reason !== undefined)
-      reasons.set(event.data.blockId, excerpt(event.data.reason, 160));
     if (event.type === "ResponseReceived") answers.set(event.data.inferenceId, at);
     if (event.type === "InferenceRequested" && tail.answeredAt === null && canContinue(recorded))
       tail.answeredAt = answers.get(event.data.inferenceId) ?? null;

@@ -1,15 +1,16 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt, printable } from "../../base/printable.ts";
-import { type ListOptions, listConversations } from "../../conversation/list.ts";
+import { type ListedConversation, type ListOptions, listConversations } from "../../conversation/list.ts";
+import { waitingReasons } from "../../conversation/waiting-reasons.ts";
 import { countJson } from "../../documents/ls-document.ts";
 import { lsDocument } from "../../documents/stores.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { savedPercent } from "../saved-percent.ts";
 import { dateAndTime } from "../shown-time.ts";
-import { withReasons } from "../waiting-reasons.ts";
 
 type Options = Pick<ListOptions, "after" | "since" | "until" | "state" | "losses" | "sort"> & {
   readonly limit: number;
@@ -93,6 +94,15 @@ function moreWords(left: number, { state, sort, reverse, after, waiting }: Optio
 function labelWords(name: string, value: string): string {
   if (name === hiddenLabel) return "hidden";
   return value === "" ? name : `${name}=${value}`;
+}
+
+/** A conversation with the reasons of what its run waits for. */
+async function withReasons(events: EventStore, listed: ListedConversation): Promise<Listed> {
+  const { id, openRun } = listed;
+  if (openRun === null) return { ...listed, openRun };
+  const reasons = await waitingReasons(events, id, openRun.waitingFor);
+  const waitingFor = openRun.waitingFor.map((each) => ({ ...each, reason: reasons.get(each.blockId) ?? null }));
+  return { ...listed, openRun: { ...openRun, waitingFor } };
 }
 
 const savedWords = (listed: Listed): string => (listed.bytesSent === 0 ? "" : `~${savedPercent(listed)} % saved`);

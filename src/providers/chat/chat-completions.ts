@@ -37,8 +37,10 @@ type ChatMaker = {
 
 /** @internal The same, for endpoints that expect their key in another header. */
 export function chatProvider(options: ChatCompletionsOptions, { where, keyHeader, ...maker }: ChatMaker): Provider {
+  // First, because it says so where there are no options.
+  const checked = checkedSettings(options, { ...words, provider: where });
   const { secrets = {}, dialect = "openai", transport = "sse" } = options;
-  const settings = checkedBreakpoints(where, dialect, checkedSettings(options, { ...words, provider: where }));
+  const settings = checkedBreakpoints(where, dialect, checked);
   checkSecrets(settings, secrets);
   refuseSecretsIn(settings, rewritten);
   const codec = chatCodecs[dialect];
