@@ -8,7 +8,7 @@ import { promptChange } from "../engine/planning/prompt-change.ts";
 import { changedBefore } from "../engine/planning/request-settings.ts";
 import { type Blame, type BlockChange, lastChange } from "../projections/blame.ts";
 import { type CacheAuthor, cacheAuthorOf, type PromptDivergence } from "../projections/cache-author.ts";
-import { erasedIn, type SentPrompt, sentTurn } from "./cache-trail.ts";
+import { erasedIn, type SentPrompt, sentTurn } from "./sent-prompt.ts";
 
 /** Who changed a prompt since an earlier one, and what. */
 export type CacheCulprit = {

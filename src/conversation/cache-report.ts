@@ -1,4 +1,4 @@
-import { type JsonObject, objectOf, parseJson, textOrEmpty } from "../base/json.ts";
+import { type JsonObject, textOrEmpty } from "../base/json.ts";
 import type { PriceFile } from "../bill/price-file.ts";
 import { priceOfMiss } from "../bill/price-of-miss.ts";
 import type { Counts } from "../domain/events/shared.ts";
@@ -20,12 +20,14 @@ import { cachedRequest } from "../providers/caching/cached-request.ts";
 import { shownText } from "../wording/shown-text.ts";
 import { adviceFor } from "./cache-advice.ts";
 import { blocksChangedBy, type CacheCulprit, instructionsChangedBy } from "./cache-culprit.ts";
-import { type CacheTrail, outcomeOf, type PromptOutcome, type SentPrompt, wholeInput } from "./cache-trail.ts";
+import { type CacheTrail, outcomeOf, type PromptOutcome } from "./cache-trail.ts";
 import type { FoundRequest, RequestPlace } from "./find-request.ts";
 import { missAfterErasure } from "./miss-after-erasure.ts";
 import { type OtherPrefix, otherPrefix } from "./other-prefix.ts";
 import type { RequestCache } from "./request-cache.ts";
+import type { SentPrompt } from "./sent-prompt.ts";
 import { placeOf, saidByServer } from "./server-says.ts";
+import { wholePromptOf } from "./whole-prompts.ts";
 
 export type CacheReportOptions = {
   readonly prices: PriceFile | null;
@@ -151,15 +153,15 @@ function whole(
   const codec = asked.found.codecs.get(request.encoder);
   const settings = settingsOf(prompt, asked);
   if (codec === undefined || settings === null) return null;
-  const { decision } = request;
   const counts = outcome?.counts ?? null;
-  const { transport } = decision;
-  const said = isBare ? { input: [], details: decision.details } : wholeInput(prompt, codec);
-  const bodyText = codec.encodeRequest({ settings, ...said, anchor: null, transport });
-  const body: JsonObject = objectOf(parseJson(bodyText));
+  // Erased settings depend on the request that is explained.
+  const isOwn = settings === prompt.settings && !isBare;
+  const { body, ...known } = isOwn
+    ? asked.trail.wholes.of(prompt, codec)
+    : wholePromptOf(prompt, codec, { settings, isBare });
   const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
   const model = counts?.served ?? textOrEmpty(settings["model"]);
-  return cachedRequest({ ...logged, family: codec.family, model, settings, body }, asked.rules);
+  return cachedRequest({ ...logged, family: codec.family, model, settings, body, known }, asked.rules);
 }
 
 /**

@@ -1,11 +1,14 @@
 import type { Block } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import { notRead } from "../domain/not-read.ts";
-import { hasErasedBody, inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
+import { buildRequest, partsOf } from "../engine/planning/build-request.ts";
+import { plan } from "../engine/planning/plan.ts";
+import { hasErasedBody, inputTurn, recordedRequest } from "../engine/planning/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";
 import { explainCache } from "./cache-report.ts";
+import type { CacheTrail } from "./cache-trail.ts";
 import { type ContextCandidate, candidatesOf } from "./candidates.ts";
 import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
@@ -68,9 +71,9 @@ export const explainRequest = async (
   log: EventLog,
   found: FoundRequest,
   about: Parameters<typeof explainCache>[2],
-): Promise<RequestExplanation> => ({ ...chainOf(found), cache: await explainCache(log, found, about) });
+): Promise<RequestExplanation> => ({ ...chainOf(found, about.trail), cache: await explainCache(log, found, about) });
 
-function chainOf(found: FoundRequest): Omit<RequestExplanation, "cache"> {
+function chainOf(found: FoundRequest, trail: CacheTrail): Omit<RequestExplanation, "cache"> {
   const { recorded, request, view, labels } = found;
   const { revision, at, runId, frame } = recorded;
   const { inferenceId, attempt, scope, decision, input, encoder, requestBytes, timings = [] } = request;
@@ -94,7 +97,7 @@ function chainOf(found: FoundRequest): Omit<RequestExplanation, "cache"> {
     modeChosen: policy?.chosen ?? null,
     blocks: input.blocks,
     bytes: requestBytes,
-    fullBytes: fullBytesOf(found),
+    fullBytes: fullBytesOf(found, trail),
     candidates: candidatesOf(found),
     brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
     before: requestBefore(found),
@@ -103,12 +106,17 @@ function chainOf(found: FoundRequest): Omit<RequestExplanation, "cache"> {
   };
 }
 
-function fullBytesOf({ recorded, request, view, codecs }: FoundRequest): number | null {
+function fullBytesOf({ recorded, request, view, codecs }: FoundRequest, trail: CacheTrail): number | null {
   const { decision, encoder, requestBytes } = request;
   if (!codecs.has(encoder)) return null;
   if (decision.strategy === "full") return requestBytes;
   const hasErased = hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased);
-  return hasErased ? null : planAgain(view, recorded, codecs, { full: "policy" }).bytes;
+  const prompt = trail.prompts.get(request.inferenceId);
+  if (hasErased || prompt === undefined) return null;
+  const planned = { ...recordedRequest(view, recorded, codecs), full: "policy" as const };
+  const decided = plan(planned);
+  const bytes = trail.wholes.bytesOf(prompt, planned.codec, partsOf(planned, decided));
+  return bytes ?? buildRequest(planned, decided).bytes;
 }
 
 /** Other endpoints that were asked for the same step. A step has one answer, so the endpoints asked before gave none. */

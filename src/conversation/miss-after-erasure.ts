@@ -1,7 +1,8 @@
 import { isUnknownLoss } from "../engine/planning/cache-loss.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
 import type { CacheTokens } from "../providers/caching/cache-verdict.ts";
-import type { CacheTrail, PromptOutcome, SentPrompt } from "./cache-trail.ts";
+import type { CacheTrail, PromptOutcome } from "./cache-trail.ts";
+import type { SentPrompt } from "./sent-prompt.ts";
 
 /**
  * What a request paid for again after the settings of an earlier one were erased: the two prompts cannot be compared, so this is what a

@@ -11,10 +11,10 @@ import { answerCounts } from "../providers/answer-counts.ts";
 import type { CachedRequest } from "../providers/caching/cache-verdict.ts";
 import { settingsPrefix } from "../providers/settings-prefix.ts";
 import type { CatchUpOptions, RowProjector } from "../read-models/row-projector.ts";
-import type { SentPrompt } from "./cache-trail.ts";
 import { caching } from "./read-models.ts";
 import type { RequestCache } from "./request-cache.ts";
 import { withRows } from "./rows.ts";
+import type { SentPrompt } from "./sent-prompt.ts";
 
 /** The last use of a request's settings prefix by another conversation: its place, and the prefix as the walk takes it. */
 export type OtherPrefix = {
@@ -50,12 +50,13 @@ export async function otherPrefix(
   const { inferenceId } = requestOf(there);
   const end = own.units.findIndex(({ digest: unit }, place) => bare.units[place]?.digest !== unit);
   const units = own.units.slice(0, end < 0 ? own.units.length : end);
+  const prefixes = own.prefixes.slice(0, units.length);
   const writes = own.boundaries.writes.filter(({ place }) => place < units.length);
   return {
     place: { stream: use.of, revision: use.revision, inferenceId, at: there.at },
     prefix: {
       ...{ ...own, id: inferenceId, at: use.at, answerAt: use.readableFrom, counts: null },
-      ...{ units, boundaries: { ...own.boundaries, writes } },
+      ...{ units, prefixes, boundaries: { ...own.boundaries, writes } },
     },
   };
 }

@@ -1,8 +1,8 @@
 import type { CachedRequest } from "../providers/caching/cache-verdict.ts";
 import { agreesWith, differingRegions } from "../providers/caching/diagnosis-agreement.ts";
 import type { CacheDiagnosis } from "../providers/caching/told-diagnosis.ts";
-import type { SentPrompt } from "./cache-trail.ts";
 import type { RequestCache } from "./request-cache.ts";
+import type { SentPrompt } from "./sent-prompt.ts";
 
 /** A request and the one that its vendor compared it with, as turnlog makes them again; null for what it cannot make. */
 type Compared = {

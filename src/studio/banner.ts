@@ -13,7 +13,7 @@ const shortId = (id: string): string => excerpt(id, 1_000).slice(0, 14);
 
 export const nothingSent = (blocks: number): Banner => ({
   ...{ tone: "none", verdict: "nothing", title: ["Nothing sent yet"], edit: null, block: null },
-  text: `The first request will carry all ${counted(blocks, "block")}.`,
+  text: `The first request will carry ${all(blocks)}.`,
 });
 
 /** The verdict on a request: what was sent, who made it so, and what it caused. */
@@ -24,12 +24,18 @@ export function bannerOf(reel: Reel, step: Step): Banner {
   const divergence = decision.rejected?.divergence ?? null;
   const about = { verdict, edit: null, block: null, tone: "none" as const };
   if (step.outcome?.isFailure === true)
-    return { ...about, tone: "bad", title: [`The request ${step.outcome.words}`], text: sentWords(step) };
+    return {
+      ...about,
+      verdict: "failed",
+      tone: "bad",
+      title: [failedTitle(step.outcome.words)],
+      text: sentWords(step),
+    };
   switch (verdict) {
     case "first":
       return {
         ...about,
-        title: [`First: all ${counted(sent, "block")} sent`],
+        title: [`First: ${all(sent)} sent`],
         text: joined(firstWords, tokenWords(step)),
       };
     case "chained":
@@ -145,10 +151,10 @@ function revisionOf({ view }: Reel, inferenceId: string | null): string {
 }
 
 const fullWords = ({ data }: Step): string =>
-  `All ${counted(data.input.blocks, "block")} were sent, ${grouped(data.requestBytes)} bytes.`;
+  `${data.input.blocks === 1 ? "1 block" : `All ${counted(data.input.blocks, "block")}`} ${were(data.input.blocks)} sent, ${grouped(data.requestBytes)} bytes.`;
 
 const sentWords = ({ data }: Step): string =>
-  `${grouped(data.input.blocks - data.decision.sendFrom)} of ${counted(data.input.blocks, "block")} were sent, ${grouped(data.requestBytes)} bytes.`;
+  `${grouped(data.input.blocks - data.decision.sendFrom)} of ${counted(data.input.blocks, "block")} ${were(data.input.blocks - data.decision.sendFrom)} sent, ${grouped(data.requestBytes)} bytes.`;
 
 function tokenWords({ outcome, data }: Step): string {
   const { tokens = null, cost } = outcome ?? {};
@@ -164,5 +170,12 @@ function tokenWords({ outcome, data }: Step): string {
   const why = isNamed ? "" : `: ${describeCacheCause(cause)}${author === null ? "" : `, by ${author}`}`;
   return `${from}, ${grouped(again)} paid again${why}.`;
 }
+
+const all = (blocks: number): string => (blocks === 1 ? "1 block" : `all ${counted(blocks, "block")}`);
+
+const were = (blocks: number): string => (blocks === 1 ? "was" : "were");
+
+/** `refused (400): …` is what the server did; a request fails by itself. */
+const failedTitle = (words: string): string => `The request ${words.startsWith("refused") ? "was " : ""}${words}`;
 
 const joined = (...sentences: readonly string[]): string => sentences.filter((each) => each !== "").join(" ");

@@ -57,5 +57,8 @@ export function dayGroup(at: string, now: number = Date.now()): "Today" | "Yeste
   return day(Date.parse(at)) === day(now - 86_400_000) ? "Yesterday" : "Earlier";
 }
 
+/** `2026-09-01 12:30:45 UTC` */
+export const dateAndTime = (at: string): string => `${at.slice(0, 19).replace("T", " ")} UTC`;
+
 /** `12:30:45.678` */
 export const timeOfDay = (at: string): string => at.slice(11, 23);

@@ -12,8 +12,9 @@ import { ReportPage } from "./pages/report.tsx";
 import { WhatIfPage } from "./pages/what-if.tsx";
 import { Workspace } from "./pages/workspace.tsx";
 import { Shell } from "./parts/shell.tsx";
-import { route } from "./route.ts";
+import { go, route } from "./route.ts";
 import { applyTheme } from "./theme.ts";
+import { showWholeTexts } from "./whole-text.ts";
 
 /** The page that an address names. */
 function Page() {
@@ -34,8 +35,10 @@ function Page() {
   return (
     <Shell title="Not found" foot={null}>
       <main class="empty">
-        <h2>There is no page {path}</h2>
-        <p>The conversations are at the beginning.</p>
+        <h1>There is no page {path}</h1>
+        <button type="button" class="button" onClick={() => go("/")}>
+          Show the conversations
+        </button>
       </main>
     </Shell>
   );
@@ -46,6 +49,7 @@ export function startPage({ isLive }: { readonly isLive: boolean }): void {
   applyTheme();
   listenForKeys();
   listenForDrops();
+  showWholeTexts();
   if (isLive) void followStore();
   const app = document.getElementById("app");
   if (app !== null) render(<Root />, app);

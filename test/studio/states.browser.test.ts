@@ -21,7 +21,7 @@ describe("the page", () => {
     await page.getByRole("link", { name: /The first message/ }).waitFor();
     await page.getByRole("link", { name: /The first message/ }).click();
     await page.getByText("Nothing sent yet").waitFor();
-    await page.getByText("The first request will carry all 1 block.").waitFor();
+    await page.getByText("The first request will carry 1 block.").waitFor();
     await page.goto(`${studio.url}/costs`);
     await page.getByRole("heading", { name: "No request was sent" }).waitFor();
     expect(page.faults).toEqual([]);

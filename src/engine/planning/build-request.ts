@@ -74,12 +74,12 @@ export type BuiltRequest = {
  * recorded decision always gives the same body, even after the planner changes.
  */
 export function buildRequest(request: PlanRequest, decision: Decision = plan(request)): BuiltRequest {
-  const { turn, scope, codec, settings, contexts } = request;
-  const { anchor, sendFrom, repairs, capabilities, transport, details } = decision;
-  const shaped = shapedBlocks(turn, sendFrom, repairs, { codec, scope, itemIds: capabilities["itemIds"] === true });
-  const bodyWith = (others: Settings): string =>
-    encoded(codec, { settings: others, input: shaped, anchor, transport, details });
-  const bodyText = bodyWith(settings);
+  const { codec, contexts } = request;
+  const { anchor } = decision;
+  const parts = partsOf(request, decision);
+  const shaped = parts.input;
+  const bodyWith = (settings: Settings): string => encoded(codec, { ...parts, settings });
+  const bodyText = bodyWith(parts.settings);
   return {
     ...{ decision, shaped, bodyText, bodyWith },
     get bytes() {
@@ -92,9 +92,21 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
       const before = heldBefore(contexts, anchor);
       const held = heldContext(before?.held ?? emptyContext, shaped);
       const bound = boundTo(request, decision);
-      return { turn: turn.digest, held, blocks: turn.length, ...(bound === undefined ? {} : { bound }) };
+      return {
+        turn: request.turn.digest,
+        held,
+        blocks: request.turn.length,
+        ...(bound === undefined ? {} : { bound }),
+      };
     },
   };
+}
+
+/** What the codec encodes for a decided request. */
+export function partsOf({ turn, scope, codec, settings }: PlanRequest, decision: Decision): RequestParts {
+  const { anchor, sendFrom, repairs, capabilities, transport, details } = decision;
+  const input = shapedBlocks(turn, sendFrom, repairs, { codec, scope, itemIds: capabilities["itemIds"] === true });
+  return { settings, input, anchor, transport, details };
 }
 
 /** Encodes a request. An error in a codec surfaces here, before anything is sent. */

@@ -68,14 +68,6 @@ export function sentRequest(view: ConversationView, recorded: RecordedEvent, cod
   );
 }
 
-/** The plan and the body that the same request would have had with changes. */
-export const planAgain = (
-  view: ConversationView,
-  recorded: RecordedEvent,
-  codecs: Codecs,
-  otherwise: Pick<PlanRequest, "full" | "candidates">,
-): BuiltRequest => buildRequest({ ...recordedRequest(view, recorded, codecs), ...otherwise });
-
 /** A request as it was planned and sent, from the log. */
 export const recordedRequest = (view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest => ({
   ...recordedPlan(view, recorded),

@@ -4,10 +4,12 @@ import type { CacheRules } from "./cache-rules.ts";
 /** Where a prompt is cached, and where entries are looked for. Places are indexes of units; an entry covers everything up to its place. */
 export type CacheBoundaries = {
   readonly writes: readonly { readonly place: number; readonly lifetime: string }[];
-  readonly looked: ReadonlySet<number>;
+  readonly looked: Places;
   /** The places that could be looked at if the server looked back without a limit. */
-  readonly possible: ReadonlySet<number>;
+  readonly possible: Places;
 };
+
+type Places = Pick<ReadonlySet<number>, "has">;
 
 /** What a request asks for as a whole: the name of a lifetime, and no boundaries but its breakpoints (OpenAI's mode `explicit`). */
 export type AskedBoundaries = { readonly lifetime: string; readonly isExplicit: boolean };
@@ -18,17 +20,15 @@ export function boundariesOf(
   asked: AskedBoundaries,
 ): CacheBoundaries {
   const { lifetime } = asked;
-  const all = units.map((_, place) => place);
-  if (boundaries === "every-unit") {
-    const places = new Set(all);
-    return { writes: all.map((place) => ({ place, lifetime })), looked: places, possible: places };
-  }
+  const all: Places = { has: (place) => place >= 0 && place < units.length };
+  if (boundaries === "every-unit")
+    return { writes: units.map((_, place) => ({ place, lifetime })), looked: all, possible: all };
   if (boundaries === "message-ends") return atMessageEnds(units, lookback, asked);
   const writes = units.flatMap(({ breakpoint }, place) =>
     breakpoint === null ? [] : [{ place, lifetime: breakpoint }],
   );
   const looked = new Set(writes.flatMap(({ place }) => behind(units, place, lookback)));
-  return { writes, looked, possible: new Set(all) };
+  return { writes, looked, possible: all };
 }
 
 /** OpenAI from GPT-5.6 on (its guide to prompt caching): the newest message end and breakpoints, the latest four. */

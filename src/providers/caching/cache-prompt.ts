@@ -9,7 +9,7 @@ import {
   omitMembers,
   textOrEmpty,
 } from "../../base/json.ts";
-import { sha256Hex } from "../../base/sha256.ts";
+import { sha256Hex, sha256OfPair } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import type { CachePart, CacheWire } from "./cache-wire.ts";
 
@@ -34,6 +34,8 @@ export type WholeRequest = {
   readonly settings: JsonObject;
   /** The body that the codec encodes of the settings and all blocks, without an anchor. */
   readonly body: JsonObject;
+  /** The units of the conversation, if they are known; the list in the body is then empty. */
+  readonly listed?: readonly CacheUnit[];
 };
 
 /** The values that two requests have to share to see each other's cache entries, as one text. */
@@ -41,17 +43,38 @@ export const partitionOf = ({ separatedBy }: CacheWire, { settings, body }: Whol
   JSON.stringify(separatedBy.map((path) => valueAt({ ...settings, ...body }, path)));
 
 /** The prompt in render order. */
-export function unitsOf(wire: CacheWire, { settings, body }: WholeRequest): readonly CacheUnit[] {
+export function unitsOf(wire: CacheWire, { settings, body, listed }: WholeRequest): readonly CacheUnit[] {
   const all = { ...settings, ...body, images: hasImages(body[wire.list]) };
   const units = wire.order.flatMap((part) => [
     ...[...wire.reach].filter(([, before]) => before === part).map(([path]) => settingUnit(path, valueAt(all, path))),
-    ...partUnits(wire, body, part),
+    ...(part === "block" && listed !== undefined ? listed : partUnits(wire, body, part)),
   ]);
   // A breakpoint of the request as a whole is on its last unit (Anthropic, and OpenRouter for Anthropic's models).
   const automatic = breakpointOf({ cache_control: body["cache_control"] ?? undefined }, wire.partMarks);
   const last = units.at(-1);
   if (automatic === null || last === undefined) return units;
   return [...units.slice(0, -1), { ...last, breakpoint: last.breakpoint ?? automatic }];
+}
+
+/** The unit of an item of the conversation, on a wire on which each item is one. */
+export const listUnit = (wire: CacheWire, item: JsonValue, place: number): CacheUnit =>
+  unitFor(wire, { kind: "block", path: `${wire.list}.${place}`, value: item });
+
+/** A digest of everything up to each unit. Of another prompt's, those of a common beginning are taken as they are. */
+export function prefixesOf(
+  units: readonly CacheUnit[],
+  like: { readonly units: readonly CacheUnit[]; readonly prefixes: readonly string[] } = { units: [], prefixes: [] },
+): readonly string[] {
+  const prefixes: string[] = [];
+  let isCommon = true;
+  let prefix: string | undefined;
+  for (const [place, { digest }] of units.entries()) {
+    isCommon &&= like.units[place]?.digest === digest;
+    const known = isCommon ? like.prefixes[place] : undefined;
+    prefix = known ?? (prefix === undefined ? digest : sha256OfPair(prefix, digest));
+    prefixes.push(prefix);
+  }
+  return prefixes;
 }
 
 function partUnits(wire: CacheWire, body: JsonObject, part: CachePart): readonly CacheUnit[] {

@@ -37,6 +37,8 @@ export type CachedRequest = {
   readonly answerAt: number | null;
   readonly partition: string;
   readonly units: readonly CacheUnit[];
+  /** A digest of everything up to each unit. */
+  readonly prefixes: readonly string[];
   readonly boundaries: CacheBoundaries;
   readonly rules: CacheRules;
   readonly counts: CacheCounts | null;

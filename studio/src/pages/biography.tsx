@@ -1,5 +1,5 @@
 import type { BiographyDocument, BiographyStep } from "../../../src/studio/page-documents.ts";
-import { bytes, counted, grouped } from "../format.ts";
+import { bytes, counted, dateAndTime, grouped } from "../format.ts";
 import { useCommands } from "../keys.ts";
 import { hueOf } from "../layers.ts";
 import { heads } from "../live.ts";
@@ -53,7 +53,7 @@ export function Biography({ id, block }: { readonly id: string; readonly block: 
                 : `Block ${story.index}, ${story.label}`}
           </h1>
           <span class="id code cut">{block}</span>
-          <span class="text-3 small">{story === null ? "" : summary(story)}</span>
+          <span class="text-3 small mid-only">{story === null ? "" : summary(story)}</span>
           <div class="right">
             <button
               type="button"
@@ -116,7 +116,7 @@ function Step({ step }: { readonly step: BiographyStep }) {
         <span class={layer === null ? "strong" : `hue ${hueOf(layer)}`}>{actor}</span> {words[what]}
         <span class="text-3"> {characters === null ? "" : counted(characters, "character")}</span>
       </span>
-      <span class="text-3 small">{at.slice(0, 19).replace("T", " ")}</span>
+      <span class="text-3 small">{dateAndTime(at)}</span>
       {difference !== null && what === "changed" ? (
         <div class="text">
           <Difference difference={difference} />

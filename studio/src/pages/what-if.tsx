@@ -161,7 +161,7 @@ const NoStack = () => (
     <p>The log has what layers did, but not their code. Start the studio with a module that exports the engine:</p>
     <pre>
       {
-        "turnlog studio --stack ./agent.ts            # without one of its layers\nturnlog studio --with ./changed.ts           # with another stack"
+        "# without one of its layers\nturnlog studio --stack ./agent.ts\n# with another stack\nturnlog studio --with ./changed.ts"
       }
     </pre>
   </div>

@@ -1,4 +1,5 @@
 import type { AuditDocument } from "../../../src/studio/audit-documents.ts";
+import { dateAndTime } from "../format.ts";
 
 /** What was erased, when, by whom and why. */
 export function Erasures({ orders }: Pick<AuditDocument, "orders">) {
@@ -22,7 +23,7 @@ export function Erasures({ orders }: Pick<AuditDocument, "orders">) {
       <tbody>
         {orders.map(({ orderId, at, by, ground, ticket, conversations, state }) => (
           <tr key={orderId}>
-            <td>{at.slice(0, 16).replace("T", " ")}</td>
+            <td>{dateAndTime(at)}</td>
             <td>{by}</td>
             <td>{ground}</td>
             <td class="mid-only">{ticket ?? ""}</td>

@@ -52,9 +52,13 @@ export function BodyTab({
             {held.slice(0, 12).map((row) => (
               <li key={row.kind === "fold" ? `f${row.from}` : row.id}>
                 <span>=</span>
-                <span class="code">{row.kind === "fold" ? `${row.from}–` : row.index}</span>
+                <span class="code">
+                  {row.kind === "fold" ? `${grouped(row.from)}–${grouped(row.to)}` : grouped(row.index)}
+                </span>
                 <span class="cut">
-                  {row.kind === "fold" ? `to ${row.to}, as they were` : `${row.label} ${row.request?.text ?? ""}`}
+                  {row.kind === "fold"
+                    ? `${counted(row.to - row.from + 1, "block")} as they were`
+                    : `${row.label} ${row.request?.text ?? ""}`}
                 </span>
               </li>
             ))}

@@ -147,13 +147,10 @@ export function Notes({
   ];
   if (notes.length === 0) return null;
   return (
-    <div class="banner">
-      <span />
-      <div>
-        {notes.map((note) => (
-          <p key={note}>{note}</p>
-        ))}
-      </div>
+    <div class="notes">
+      {notes.map((note) => (
+        <p key={note}>{note}</p>
+      ))}
     </div>
   );
 }

@@ -21,7 +21,7 @@ export function DiffTab({ conversation, revision, version, base }: TabProps & { 
       <div class="body-head">
         From r{grouped(data.from.revision)} to r{grouped(data.to.revision)}
         {base === null ? ", what this event changed" : ", in sum"}
-        <span class="right text-3">
+        <span class="right text-3 mid-only">
           <kbd>m</kbd> marks a base, <kbd>d</kbd> compares from it
         </span>
       </div>

@@ -20,7 +20,7 @@ export function Difference({
           {isWhole ? ", old and new" : ""}
         </span>
       ) : null}
-      <span class="text">
+      <span class={`text ${isWhole ? "is-whole" : ""}`}>
         {pieces.map((piece, index) => (
           <PieceText key={index} piece={piece} />
         ))}
@@ -49,6 +49,7 @@ function PieceText({ piece: { op, text, more } }: { readonly piece: Piece }) {
     </>
   ) : (
     <>
+      <wbr />
       <ins>{shown}</ins>
       {button}
     </>

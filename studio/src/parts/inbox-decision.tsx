@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { printable, printableJson } from "../../../src/base/printable.ts";
 import type { InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
-import { age, timeLeft } from "../format.ts";
+import { age, dateAndTime, timeLeft } from "../format.ts";
 import { heads } from "../live.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";
@@ -86,7 +86,7 @@ export function InboxDecision({
       </Field>
       <Field name={kind === "expiring" ? "Last answer" : "Waits since"}>
         <p>
-          {item.since.slice(0, 19).replace("T", " ")}, {age(item.since)}
+          {dateAndTime(item.since)}, {age(item.since)}
           <span class="text-3">{expiryWords(item)}</span>
         </p>
       </Field>
@@ -126,7 +126,7 @@ function expiryWords({ kind, expiresAt }: InboxItem): string {
   if (expiresAt === null) return "";
   if (Date.parse(expiresAt) <= Date.now())
     return kind === "expiring" ? " · expired" : " · expired: it counts as denied";
-  const at = expiresAt.slice(0, 19).replace("T", " ");
+  const at = dateAndTime(expiresAt);
   return kind === "expiring"
     ? ` · continued from until ${at}, for ${timeLeft(expiresAt)}`
     : ` · expires ${at}, in ${timeLeft(expiresAt)}, then it is denied`;

@@ -122,7 +122,7 @@ function RowWords({ row }: { readonly row: LogRow }) {
         )}
         {change === null ? "" : ` ${change}`}
         {detail === "" ? null : <span class={tone}> {detail}</span>}
-        {problem === null ? null : <> {problem}</>}
+        {problem === null ? null : <>: {problem}</>}
       </span>
       <span class="value">{value}</span>
     </>

@@ -19,13 +19,13 @@ export function TimeTab({
   const share = (ms: number): string => `${Math.min(100, (ms / data.ms) * 100)}%`;
   const { spans: shown, total } = data;
   return (
-    <div>
+    <div style={{ "--revision": data.to < 1_000 ? "28px" : data.to < 10_000 ? "40px" : "52px" }}>
       <div class="body-head">
         <span>
           Run from r{grouped(data.from)} to r{grouped(data.to)}: <span class="strong">{duration(data.ms)}</span>
           {data.isOpen ? <span class="live"> so far, it goes on</span> : ""}
         </span>
-        <span class="right text-3">since {timeOfDay(data.startedAt)}</span>
+        <span class="right text-3">since {timeOfDay(data.startedAt)} UTC</span>
       </div>
       {shown.map((span) => (
         <div

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { WhyPage } from "../../../src/studio/why-page.ts";
 import { describeCacheCause } from "../../../src/wording/describe-cache.ts";
 import { describeRequestReason } from "../../../src/wording/describe-reason.ts";
-import { bytes, counted, grouped } from "../format.ts";
+import { bytes, counted, dateAndTime, grouped } from "../format.ts";
 import { useLoaded } from "../source.ts";
 import type { TabProps } from "./actor-name.tsx";
 import { Failure, Skeleton } from "./failure.tsx";
@@ -90,10 +90,7 @@ function factsOf(why: WhyPage): readonly Fact[] {
   const reason = decision.reason === null ? "" : `: ${describeRequestReason(decision.reason)}`;
   const full = why.fullBytes === null ? "" : ` of ${bytes(why.fullBytes)} in full`;
   return [
-    [
-      "Request",
-      `r${grouped(why.revision)}, attempt ${grouped(why.attempt + 1)}, ${why.at.slice(0, 19).replace("T", " ")}`,
-    ],
+    ["Request", `r${grouped(why.revision)}, attempt ${grouped(why.attempt + 1)}, ${dateAndTime(why.at)}`],
     ["Decision", `${decision.strategy}${reason}`],
     [
       "Sent",
@@ -107,8 +104,8 @@ function factsOf(why: WhyPage): readonly Fact[] {
       ? []
       : [
           [
-            "Against r",
-            `${grouped(before.revision)}: settings ${before.changedSettings.join(", ") || "unchanged"}`,
+            "Against",
+            `r${grouped(before.revision)}: settings ${before.changedSettings.join(", ") || "unchanged"}`,
           ] as const,
         ]),
     ["Prompt cache", cacheFact(cache)],

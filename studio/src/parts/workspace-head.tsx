@@ -35,11 +35,11 @@ export function Head({ overview, revision, isFollowing, onSelect, onFollow, onLo
           {parent.revision === null ? "" : ` at r${grouped(parent.revision)}`}
         </a>
       )}
-      <Verified id={id} events={events} />
       <span class="head-links small">
         <PageLink to={`/c/${encodeURIComponent(id)}/forks`} words="Forks" />
         <PageLink to={`/c/${encodeURIComponent(id)}/what-if?r=${revision}`} words="What if" />
       </span>
+      <Verified id={id} events={events} />
       <div class="right">
         <button type="button" class="ghost open-log" onClick={onLog}>
           Log

@@ -7,7 +7,9 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { system } from "../../../src/domain/make-block.ts";
 import { CheckedFold } from "../../../src/engine/planning/checked-fold.ts";
-import { planAgain, rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
+import { plan } from "../../../src/engine/planning/plan.ts";
+import type { PlanRequest } from "../../../src/engine/planning/plan-request.ts";
+import { rebuildRequest, recordedRequest } from "../../../src/engine/planning/recorded-request.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { type ConversationView, conversationView } from "../../../src/projections/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
@@ -85,8 +87,8 @@ test("plans a request again as if everything had to be sent, or only the newest 
     await conversation.run(engine);
   }
   const plans = await atRequests(conversation, ({ view, recorded }) => {
-    const strategy = (otherwise: Parameters<typeof planAgain>[3]): string =>
-      planAgain(view, recorded, codecs, otherwise).decision.strategy;
+    const strategy = (otherwise: Pick<PlanRequest, "full" | "candidates">): string =>
+      plan({ ...recordedRequest(view, recorded, codecs), ...otherwise }).strategy;
     return [strategy({}), strategy({ full: "policy" }), strategy({ candidates: "newest" })];
   });
   expect(plans).toEqual([

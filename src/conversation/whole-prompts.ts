@@ -1,0 +1,141 @@
+import { type JsonObject, objectOf, parseJson } from "../base/json.ts";
+import { utf8Length } from "../base/utf8.ts";
+import type { Codec, RequestParts, SentBlock } from "../engine/stack/codec.ts";
+import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "../providers/caching/cache-prompt.ts";
+import { type CacheWire, cacheWire } from "../providers/caching/cache-wire.ts";
+import { detailsOfWhole } from "../providers/caching/placed-details.ts";
+import { itemTextOf } from "../providers/item-text.ts";
+import { inputBefore, type SentPrompt, type WholeInput, wholeInput } from "./sent-prompt.ts";
+
+/** A prompt as its server read it, in the units that a cache compares. */
+export type WholePrompt = WholeInput & {
+  /** The body that sends all of it, without the conversation. */
+  readonly body: JsonObject;
+  readonly units: readonly CacheUnit[];
+  readonly prefixes: readonly string[];
+  /** Its items; null if the body had to be encoded to know the units. */
+  readonly items: readonly Item[] | null;
+};
+
+/** A block in a body: its unit, and how many bytes it is written in. */
+type Item = { readonly unit: CacheUnit; readonly bytes: number };
+
+type Kept = WholePrompt & { readonly codec: Codec; readonly bytes: number };
+
+/** How many bytes of prompts are kept in units: enough for all that a verdict compares, which is half of it, and for the next request's. */
+const maxKeptBytes = 32_000_000;
+
+/**
+ * The whole prompts that were looked at last. The requests of a conversation share most of their prompts, so each is made from the one
+ * before it where they are the same. No text of a block is copied.
+ */
+export class WholePrompts {
+  readonly #kept = new Map<SentPrompt, Kept>();
+  #bytes = 0;
+  #last: Kept | undefined;
+
+  of(prompt: SentPrompt, codec: Codec): WholePrompt {
+    const known = this.#kept.get(prompt);
+    if (known?.codec === codec) return this.#keep(prompt, known);
+    const held = (at: SentPrompt): WholeInput | undefined => this.#inputOf(at, codec);
+    const like = this.#last?.codec === codec ? this.#last : undefined;
+    const made = wholePromptOf(prompt, codec, { settings: prompt.settings, held, like });
+    const bytes = made.units.reduce((sum, unit) => sum + unit.bytes, 0);
+    return this.#keep(prompt, { ...made, codec, bytes });
+  }
+
+  /** The length in UTF-8 of a body that has most blocks of a prompt; null if it has to be encoded to know it. */
+  bytesOf(prompt: SentPrompt, codec: Codec, parts: RequestParts): number | null {
+    const textOf = itemTextOf(codec, parts.details);
+    if (textOf === null) return null;
+    const { input, items } = this.of(prompt, codec);
+    const sizeOf = (sent: SentBlock, place: number): number =>
+      (isSame(input[place], sent) ? items?.[place]?.bytes : undefined) ?? utf8Length(textOf(sent));
+    const commas = Math.max(0, parts.input.length - 1);
+    const rest = utf8Length(codec.encodeRequest({ ...parts, input: [] }));
+    return parts.input.reduce((sum, sent, place) => sum + sizeOf(sent, place), rest + commas);
+  }
+
+  /** Also what a prompt that is kept continues from. */
+  #inputOf(prompt: SentPrompt, codec: Codec): WholeInput | undefined {
+    const kept = this.#kept.get(prompt);
+    if (kept?.codec === codec) return kept;
+    for (const [later, whole] of this.#kept)
+      if (later.before === prompt && whole.codec === codec) return inputBefore(whole);
+    return undefined;
+  }
+
+  /** The newest is the last one to go. */
+  #keep(prompt: SentPrompt, kept: Kept): Kept {
+    this.#bytes += kept.bytes - (this.#kept.get(prompt)?.bytes ?? 0);
+    this.#kept.delete(prompt);
+    this.#kept.set(prompt, kept);
+    this.#last = kept;
+    for (const [oldest, { bytes }] of this.#kept) {
+      if (this.#bytes <= maxKeptBytes || oldest === prompt) break;
+      this.#kept.delete(oldest);
+      this.#bytes -= bytes;
+    }
+    return kept;
+  }
+}
+
+type Making = {
+  readonly settings: JsonObject;
+  /** Only the settings, with nothing of the conversation. */
+  readonly isBare?: boolean;
+  readonly held?: (at: SentPrompt) => WholeInput | undefined;
+  /** Another prompt of the same codec, which may have the same beginning. */
+  readonly like?: WholePrompt | undefined;
+};
+
+/** A prompt as its server read it, or its settings alone. */
+export function wholePromptOf(
+  prompt: SentPrompt,
+  codec: Codec,
+  { settings, isBare = false, held = () => undefined, like }: Making,
+): WholePrompt {
+  const { decision } = prompt.request;
+  const whole = isBare ? { input: [], placed: [], starts: [] } : wholeInput(prompt, codec, held);
+  const { input, placed } = whole;
+  const details = isBare ? decision.details : detailsOfWhole(placed);
+  const wire = cacheWire(codec.family);
+  const asked = { settings, anchor: null, transport: decision.transport, details };
+  const items = wire === undefined ? null : itemsOf(wire, { codec, input, details, like });
+  const body = objectOf(parseJson(codec.encodeRequest({ ...asked, input: items === null ? input : [] })));
+  const listed = items === null ? {} : { listed: items.map(({ unit }) => unit) };
+  const made = wire === undefined ? [] : unitsOf(wire, { settings, body, ...listed });
+  const units = items === null ? made.map((unit, place) => sharedUnit(unit, like?.units[place])) : made;
+  const rest = wire === undefined ? body : { ...body, [wire.list]: [] };
+  return { ...whole, body: rest, units, prefixes: prefixesOf(units, like), items };
+}
+
+type Listing = Pick<WholePrompt, "input"> &
+  Pick<Making, "like"> & { readonly codec: Codec; readonly details: JsonObject | undefined };
+
+/** The items of a codec that writes each block as one: then nothing else of the body has to be known. */
+function itemsOf(wire: CacheWire, { codec, input, details, like }: Listing): readonly Item[] | null {
+  const textOf = itemTextOf(codec, details);
+  if (textOf === null) return null;
+  return input.map((sent, place) => {
+    const known = isSame(like?.input[place], sent) ? like?.items?.[place] : undefined;
+    if (known !== undefined) return known;
+    const text = textOf(sent);
+    return { unit: listUnit(wire, parseJson(text), place), bytes: utf8Length(text) };
+  });
+}
+
+const isSame = (one: SentBlock | undefined, other: SentBlock): boolean =>
+  one?.block === other.block &&
+  one.withId === other.withId &&
+  one.standIn === other.standIn &&
+  one.called === other.called;
+
+/** The unit of the other prompt, if both are equal, so that prompts with the same beginning keep it once. */
+const sharedUnit = (unit: CacheUnit, other: CacheUnit | undefined): CacheUnit =>
+  other?.digest === unit.digest &&
+  other.path === unit.path &&
+  other.breakpoint === unit.breakpoint &&
+  other.by === unit.by
+    ? other
+    : unit;
