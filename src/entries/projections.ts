@@ -18,6 +18,7 @@ export {
   type ConversationListView,
   type ConversationSummary,
   conversationList,
+  type ListedFailure,
   type ListSort,
 } from "../projections/conversation-list.ts";
 export type { DeclaredSettings } from "../projections/declared-settings.ts";
