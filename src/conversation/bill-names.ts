@@ -48,6 +48,7 @@ function openerOf(
   billed: Billed,
   all: ReadonlyMap<string, Billed>,
 ): { readonly opener: Billed; readonly run: string | null } {
+  if (billed.view.cause === null) return { opener: billed, run: null };
   let opener = billed;
   let run: string | null = null;
   const passed = new Set<Billed>();

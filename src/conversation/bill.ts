@@ -46,11 +46,14 @@ export async function billConversations(events: EventStore, options: BillOptions
   const [projection, detail] = by === "layer" ? [caching, { misses: answerMisses }] : [billing, {}];
   const progress = onProgress === undefined ? {} : { onProgress };
   const { billed, erased } = await readBilled(events, wanted, { projection, ...progress });
-  const counted: Billed[] = [];
-  for (const each of billed) counted.push(await inDetail(events, each, { ...detail, runs: by === "run", since }));
+  const detailed: Billed[] = [];
+  // Most bills need only the rows, and a promise for each of thousands has its price.
+  const areEnough = by !== "run" && since === null;
+  for (const each of areEnough ? [] : billed)
+    detailed.push(await inDetail(events, each, { ...detail, runs: by === "run", since }));
   return {
     ...{ by, since },
-    ...billRows(namedCells(counted, by, since), { by, prices }),
+    ...billRows(namedCells(areEnough ? billed : detailed, by, since), { by, prices }),
     skipped: billed.filter(({ view }) => view.skipped > 0).length,
     erased,
     damaged: billed.filter(({ isDamaged }) => isDamaged).length,

@@ -59,12 +59,18 @@ export async function publishedBuild({ views, name }: Pick<Work, "views" | "name
 /** The page size for reading rows. */
 const maxPageRows = 4_096;
 
-/** The rows of a build, in the order of keys. Finds the build before each page, because another one may be published by then. */
-export async function* readRows({ views }: Work, find: () => Promise<ViewBuild | null>): AsyncIterable<ViewRow> {
+/**
+ * The rows of a build in pages, in the order of keys. Finds the build before each page, because another one may be published by then. A row at a
+ * time would cost more in promises than to read it.
+ */
+export async function* readPages(
+  { views }: Work,
+  find: () => Promise<ViewBuild | null>,
+): AsyncIterable<readonly ViewRow[]> {
   let after: string | null = null;
   for (let build = await find(); build !== null; build = await find()) {
     const rows: readonly ViewRow[] = await views.rows(build, { after, limit: maxPageRows });
-    yield* rows;
+    yield rows;
     if (rows.length < maxPageRows) return;
     after = rows.at(-1)?.key ?? null;
   }

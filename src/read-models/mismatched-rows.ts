@@ -5,7 +5,7 @@ import { comparePositions, type EventStore, envelopeAt } from "../log/ports/even
 import { StoreUnavailableError } from "../log/ports/store-errors.ts";
 import type { Checkpoint, PlacedRow, ViewBuild, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { isOfThisLog, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
+import { isOfThisLog, publishedBuild, readPages, untilUndisturbed, type Work } from "./build.ts";
 import { foldKey, foldStream } from "./key-fold.ts";
 import { keyOf, placedRow } from "./view-state.ts";
 
@@ -60,8 +60,9 @@ async function isToBeMade({ store }: Work, stream: string, checkpoint: Checkpoin
 
 /** Rows without events. */
 export async function* orphanRows<View>(work: Work, projection: Projection<View>): AsyncIterable<MismatchedRow> {
-  for await (const { key, revision } of readRows(work, () => comparableBuild(work)))
-    if (await isOrphan(work.store, projection, { key, revision })) yield { key, revision: 0 };
+  for await (const page of readPages(work, () => comparableBuild(work)))
+    for (const { key, revision } of page)
+      if (await isOrphan(work.store, projection, { key, revision })) yield { key, revision: 0 };
 }
 
 async function isOrphan<View>(

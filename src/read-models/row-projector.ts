@@ -6,7 +6,7 @@ import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
 import { StoreClosedError, StoreUnavailableError } from "../log/ports/store-errors.ts";
 import type { ListedPage, ListRange, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { checkVersion, findBuild, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
+import { checkVersion, findBuild, publishedBuild, readPages, untilUndisturbed, type Work } from "./build.ts";
 import { ViewFold } from "./fold.ts";
 import type { MismatchedRow } from "./mismatched-rows.ts";
 import { type ProjectedView, projectedView } from "./projected-view.ts";
@@ -144,7 +144,8 @@ export class RowProjector<View> {
 
   /** All views, in the order of their keys' UTF-8 bytes. */
   async *readAll(): AsyncIterable<ProjectedView<View>> {
-    for await (const row of readRows(this.#work, () => publishedBuild(this.#work))) yield projectedView(row);
+    for await (const page of readPages(this.#work, () => publishedBuild(this.#work)))
+      for (const row of page) yield projectedView(row);
   }
 
   /** A page of the views that are in some lists, and their places (`projection.places`). */
