@@ -33,8 +33,8 @@ export const cacheFaults: readonly PlantedFault[] = [
   {
     of: "reading an entry does not begin its lifetime again",
     file: "providers/caching/cache-walk.ts",
-    find: "mostUntil: Math.max(entry.mostUntil, at + entry.mostMs),",
-    put: "mostUntil: entry.mostUntil,",
+    find: "entry.mostUntil = Math.max(entry.mostUntil, at + entry.mostMs);",
+    put: "",
     suite: "providers/caching/verdicts",
   },
   {
