@@ -1,5 +1,5 @@
 import type { ListedConversation } from "../conversation/list.ts";
-import { waitingReasons } from "../conversation/waiting-reasons.ts";
+import { waitingReasons } from "../documents/waiting-reasons.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { tryToRead } from "../log/codec/recorded.ts";

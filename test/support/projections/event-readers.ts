@@ -94,7 +94,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "studio/filter-rows.ts": "shows the rows of the types that were asked for",
   "studio/find-revision.ts": "goes to the next event of a kind",
   "studio/inbox-item.ts": "finds why the last run failed",
-  "conversation/waiting-reasons.ts": "reads why calls wait, which no row may hold",
+  "documents/waiting-reasons.ts": "reads why calls wait, which no row may hold",
   "studio/inbox-tail.ts": "reads the newest events of a conversation only, for a row of the inbox",
   "studio/log-groups.ts": "folds the log's rows by messages",
   "studio/log-row.ts": "words an event in a row",
