@@ -14,7 +14,7 @@ const seen: Record<string, number> = {};
 let judged = 0;
 
 test("no tool runs without approval, none twice, none is forgotten, and the model reads what was decided", async () => {
-  for (const seed of seeds(30, 5_000, 170)) {
+  for (const seed of seeds(100, 5_000, 170)) {
     seedNow = seed;
     server.clear();
     const world = new ApprovalWorld(seed, server);
