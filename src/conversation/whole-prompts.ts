@@ -4,7 +4,7 @@ import type { Codec, RequestParts, SentBlock } from "../engine/stack/codec.ts";
 import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "../providers/caching/cache-prompt.ts";
 import { type CacheWire, cacheWire } from "../providers/caching/cache-wire.ts";
 import { detailsOfWhole } from "../providers/caching/placed-details.ts";
-import { itemTextOf } from "../providers/item-text.ts";
+import { itemTextOf } from "../providers/codec/item-text.ts";
 import { inputBefore, type SentPrompt, type WholeInput, wholeInput } from "./sent-prompt.ts";
 
 /** A prompt as its server read it, in the units that a cache compares. */

@@ -17,6 +17,7 @@ import { callDraft } from "../answers/server-said.ts";
 import { markedMessages } from "../caching/cache-breakpoints.ts";
 import { offeredTools } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
+import { writingItems } from "../codec/item-text.ts";
 import { applyResidue } from "../codec/residue.ts";
 import { breakpoint, detailsOf, withCacheMembers } from "./cache-members.ts";
 import { responsesPairs } from "./call-pairs.ts";
@@ -32,22 +33,25 @@ import { adjust, anchors, capable, instruct, lessonOf, offer, readsReasoning, un
  * turnlog's names. The residue is the difference between the item that the payload alone makes and the item received, so that every item
  * can be rebuilt exactly.
  */
-export const responsesCodec = {
-  name: "openai-responses/1",
-  family: "openai-responses",
-  ...{ instruct, adjust, capable, offer, offeredTools, anchors, lessonOf, readsReasoning, unstored },
-  pairs: responsesPairs,
-  unsendableReason: refusal,
-  unsendablePart: (part: JsonObject, { kind }: Block) =>
-    keptByGoogle(part) ?? (isMessage(kind) ? partRefusal(kind, part) : null),
-  brokenGroupRule,
-  restated: (block: Block) => (isSaidAsJson(block) ? "result-as-json" : null),
-  standsLast: ({ type }: Block) => type === "compaction_trigger",
-  ...{ countsIn, detailsOf },
-  readAnswer: (response: JsonObject, asked: AnswerContext) => readAnswer(response, asked, { draftOf }),
-  writeAnswer: (answer: RecordedAnswer) => writeAnswer(answer, { encodeItem }),
-  ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },
-} satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;
+export const responsesCodec = writingItems(
+  {
+    name: "openai-responses/1",
+    family: "openai-responses",
+    ...{ instruct, adjust, capable, offer, offeredTools, anchors, lessonOf, readsReasoning, unstored },
+    pairs: responsesPairs,
+    unsendableReason: refusal,
+    unsendablePart: (part: JsonObject, { kind }: Block) =>
+      keptByGoogle(part) ?? (isMessage(kind) ? partRefusal(kind, part) : null),
+    brokenGroupRule,
+    restated: (block: Block) => (isSaidAsJson(block) ? "result-as-json" : null),
+    standsLast: ({ type }: Block) => type === "compaction_trigger",
+    ...{ countsIn, detailsOf },
+    readAnswer: (response: JsonObject, asked: AnswerContext) => readAnswer(response, asked, { draftOf }),
+    writeAnswer: (answer: RecordedAnswer) => writeAnswer(answer, { encodeItem }),
+    ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },
+  } satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>,
+  requestItem,
+);
 
 function encodeRequest({ settings: given, input, anchor, transport, details = {} }: RequestParts): string {
   const plain = input.map(({ block, withId }, at) => ({ message: requestItem(block, { withId }), end: at + 1 }));
