@@ -40,7 +40,7 @@ export class HeldConversations {
     if (seen !== null && seen.revision >= head.revision) return this.#open(id.data);
     await held.reel.catchUp();
     // Erased texts have to leave the memory of this process, too.
-    return held.reel.isErased ? this.#open(id.data) : held;
+    return held.reel.isOutdated ? this.#open(id.data) : held;
   }
 
   /** Forgets what was read. */

@@ -1,5 +1,5 @@
 import { contentId, type Edit } from "../domain/edits.ts";
-import type { ConversationEventOf } from "../domain/events/event.ts";
+import { type ConversationEventOf, changesEarlier } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
@@ -58,7 +58,7 @@ export class Reel {
   readonly #held = new HeldBytes();
   #head: Head | null = null;
   #damage: OverviewDocument["damage"] = null;
-  #isErased = false;
+  #isOutdated = false;
   #catchingUp: Promise<void> | null = null;
 
   /** Whether the texts are masked: digests then do not follow from them. */
@@ -96,9 +96,9 @@ export class Reel {
     return this.#head;
   }
 
-  /** Whether events were erased after they were read here. */
-  get isErased(): boolean {
-    return this.#isErased;
+  /** Whether events that were read here have been erased, in whole or in part, or left out since. */
+  get isOutdated(): boolean {
+    return this.#isOutdated;
   }
 
   get damage(): OverviewDocument["damage"] {
@@ -116,7 +116,7 @@ export class Reel {
   async #readOn(): Promise<void> {
     const from = this.rows.length;
     for await (const envelope of this.#log.store.readStream(conversationStream(this.id), { from })) {
-      this.#isErased ||= from > 0 && isErased(envelope);
+      this.#isOutdated ||= from > 0 && (isErased(envelope) || changesEarlier(envelope));
       await this.#take(envelope);
     }
   }

@@ -1,4 +1,5 @@
 import type { Conversation } from "../conversation/conversation.ts";
+import { changesEarlier } from "../domain/events/event.ts";
 import { isHole } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
@@ -202,7 +203,7 @@ export class ChatWatch {
     for await (const read of this.conversation.follow(this.#fold.revision + 1, signal)) {
       // Another page may have come meanwhile, whose reading begins from here.
       if (signal.aborted) return null;
-      const isChange = isHole(read) || read.event.type === "EventSkipped" || read.event.type === "LinesErased";
+      const isChange = isHole(read) || changesEarlier(read.event);
       if (isChange && read.revision > rebuiltTo) return read.revision;
       if (!isHole(read)) this.#fold.take(read);
       this.#tellRead(read.revision);

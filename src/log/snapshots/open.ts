@@ -1,4 +1,5 @@
 import type { Block } from "../../domain/block.ts";
+import { changesEarlier } from "../../domain/events/event.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { emptyBlame } from "../../projections/blame.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
@@ -127,7 +128,7 @@ async function foldNearest(log: EventReader, stream: string, to: number): Promis
     const from = fold.head === null ? 0 : fold.head.revision + 1;
     for await (const recorded of readHistory(log, stream, { from, to, skipped: fold.skipped, own: true })) {
       // The snapshot may contain the event that is left out from here on, or what was erased.
-      if (recorded.event.type === "EventSkipped" || recorded.event.type === "LinesErased") return null;
+      if (changesEarlier(recorded.event)) return null;
       if (!(await takeEvent(log, open, recorded))) return null;
     }
     return (await snapshotWriter?.save()) === false ? null : open;

@@ -1,4 +1,4 @@
-import type { ConversationEvent } from "../../domain/events/event.ts";
+import { type ConversationEvent, changesEarlier } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
@@ -48,8 +48,7 @@ export class HeldFold {
     try {
       for await (const recorded of readHistory(this.#log, this.#name, { from: head.revision + 1, skipped })) {
         // The folds may hold events that are to be left out, or content that was erased.
-        if (recorded.event.type === "EventSkipped" || recorded.event.type === "LinesErased")
-          return await this.foldAnew();
+        if (changesEarlier(recorded.event)) return await this.foldAnew();
         if (this.goesOnWith(recorded)) return await this.dropProposed();
         if (!(await this.take([recorded]))) return await this.foldAnew();
       }

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { BlameDocument } from "../../src/documents/conversations.ts";
+import { conversationStream } from "../../src/domain/ids.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { openStore } from "../../src/open-store.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
+import type { OverviewDocument } from "../../src/studio/page-documents.ts";
+import { studioOver } from "../../src/studio/studio.ts";
+import { damages } from "../support/log/damaged-copy.ts";
+import { createDamagingStore } from "../support/log/damaging-store.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { documentAt, studioHere } from "../support/studio/studio-here.ts";
+import { createWorkshop } from "../support/workshop.ts";
+
+const secret = "My PIN is 7302.";
+
+test("a studio that has shown a conversation and its fork shows of neither what another process erased since", async () => {
+  const address = `sqlite:${temporaryFolder().file("turnlog.db")}`;
+  await using other = await openStore(address);
+  const talk = other.conversation("talk");
+  const { blocks } = await talk.append(secret);
+  await talk.run(createEngine({ provider: scripted(["Noted."]) }));
+  const fork = await talk.fork();
+  await fork.append("And now?");
+  await using here = await studioHere(address);
+  const texts = async () => {
+    const shown = [];
+    for (const id of [talk.id, fork.id]) {
+      const { blocks: told } = await here.get<BlameDocument>(`/api/c/${id}/blame/1`);
+      const log = await here.studio.fetch(new Request(`http://studio/api/c/${id}/log`));
+      shown.push(told[0]?.text, (await log.text()).includes(secret));
+    }
+    return shown;
+  };
+  expect(await texts()).toEqual([secret, true, secret, false]);
+  const target = { conversation: talk.id, block: blocks[0]?.id ?? "" };
+  await other.erase(await other.planErasure({ blocks: [target] }), { by: "dpo", ground: "gdpr-17" });
+  expect(await texts()).toEqual(["[erased]", false, "[erased]", false]);
+});
+
+test("a studio that has shown damage shows the conversation without it, once somebody skipped the event", async () => {
+  const { events, damage } = createDamagingStore();
+  const { store, conversation, scripted: engineOf } = createWorkshop({ events });
+  await conversation.append("Hello.");
+  await conversation.run(engineOf(["Hi."]).engine);
+  const { revision = 0 } = (await conversation.head()) ?? {};
+  damage(conversationStream(conversation.id), revision, damages["a type that nobody knows"]);
+  const studio = studioOver({ store, access: () => true, address: "memory:" }, {});
+  const damageShown = async () =>
+    (await documentAt<OverviewDocument>(studio, `/api/c/${conversation.id}`)).damage?.revision ?? null;
+  expect(await damageShown()).toBe(revision);
+  await store.conversation(conversation.id).skipEvent(revision, "half written", { allThatFollow: true });
+  expect(await damageShown()).toBeNull();
+});
