@@ -1,4 +1,5 @@
 import type { PriceFile } from "../bill/price-file.ts";
+import { changesEarlier } from "../domain/events/event.ts";
 import { worstOf } from "./chains.ts";
 import { parentOf } from "./origin.ts";
 import {
@@ -35,6 +36,7 @@ export function overviewDocument(reel: Reel, wanted: Wanted, prices: PriceFile |
     parent: parentOf(view.origin),
     events: rows.length,
     digest: head?.digest ?? "",
+    rewritten: rows.findLast(changesEarlier)?.revision ?? null,
     runs,
     isOpen: view.client.run !== null,
     layers: [...layers].map(([name, isOwn]) => ({ name, isOwn })),

@@ -125,6 +125,8 @@ export type OverviewDocument = {
   readonly events: number;
   /** The digest of the newest event. */
   readonly digest: string;
+  /** The newest event that erased content of earlier ones, or left one out: rows read before it are out of date. Null if there is none. */
+  readonly rewritten: number | null;
   readonly runs: number;
   readonly isOpen: boolean;
   /** In the order in which runs name them, the engine's own first. */

@@ -39,8 +39,7 @@ export function useOverview(id: string, version: number): Shown {
     const controller = new AbortController();
     load<OverviewDocument>(`/api/c/${id}${askingFor(known.current)}`, controller.signal).then(
       (document) => {
-        // The store was set back, or holds another log now: what is known is of no use.
-        if (known.current !== null && document.events < known.current.events) {
+        if (known.current !== null && isOutdated(known.current, document)) {
           known.current = null;
           setTries((count) => count + 1);
           return;
@@ -64,6 +63,10 @@ export function useOverview(id: string, version: number): Shown {
   });
   return { ...state, retry: () => setTries((count) => count + 1) };
 }
+
+/** Whether what is known is of no use: the store was set back, holds another log now, or content was erased from it. */
+const isOutdated = (known: Overview, now: OverviewDocument): boolean =>
+  now.events < known.events || now.rewritten !== known.rewritten;
 
 /** The newest places that may have changed; nothing is known before the first answer, which has the newest. */
 function askingFor(overview: Overview | null): string {

@@ -74,6 +74,23 @@ describe("the page", () => {
     expect(page.faults).toEqual([]);
   });
 
+  test("drops the texts of an open log once another process erased them", async () => {
+    const address = `sqlite:${temporaryFolder().file("turnlog.db")}`;
+    await using other = await openStore(address);
+    const talk = other.conversation("talk");
+    const { blocks } = await talk.append("My PIN is 7302.");
+    // More than a page of rows: the last page is read again whenever it grows.
+    for (let n = 0; n < 230; n += 1) await talk.append(`Message ${n}`);
+    await using studio = await openStudio(address);
+    const page = await studio.visit("/c/talk?r=1");
+    await page.locator(".log-row").getByText("7302").first().waitFor();
+    const target = { conversation: talk.id, block: blocks[0]?.id ?? "" };
+    await other.erase(await other.planErasure({ blocks: [target] }), { by: "dpo", ground: "gdpr-17" });
+    await page.locator(".log-row").getByText("[erased]").first().waitFor();
+    expect(await page.locator("body").textContent()).not.toContain("7302");
+    expect(page.faults).toEqual([]);
+  });
+
   test("says what it verified, how long ago, and what came since", async () => {
     await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
     const id = await newestId(studio.store);

@@ -1,17 +1,19 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { LogPage, LogRow } from "../../../src/studio/page-documents.ts";
+import type { Overview } from "../overview.ts";
 import { load, SourceError } from "../source.ts";
 
 const pageRows = 200;
 
-/** The rows of a log by pages, loaded when they are seen. */
-export function useRows(conversation: string, events: number) {
+/** The rows of a log by pages, loaded when they are seen, and again once content of earlier events was erased. */
+export function useRows({ conversation, events, rewritten }: Overview) {
   const pages = useRef(new Map<number, readonly LogRow[] | "loading">());
-  const known = useRef(conversation);
+  const log = `${conversation}@${rewritten}`;
+  const known = useRef(log);
   const version = useSignal(0);
-  if (known.current !== conversation) {
-    known.current = conversation;
+  if (known.current !== log) {
+    known.current = log;
     pages.current = new Map();
   }
   // The last page grows.

@@ -32,7 +32,7 @@ export function Log(props: LogProps) {
   const found = useFiltered(overview.conversation, filter, overview.events);
   const items =
     filter === "" ? itemsOf(props) : found.rows.map((row): Item => ({ kind: "row", revision: row.revision }));
-  const rows = useRows(overview.conversation, overview.events);
+  const rows = useRows(overview);
   const selected = items.findIndex((item) => item.kind === "row" && item.revision === revision);
   const [first, last] = [
     Math.max(0, Math.floor(view.top / rowHeight) - spare),
