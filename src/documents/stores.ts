@@ -31,8 +31,8 @@ export const lsDocument = z.strictObject({
               name: z.string(),
               since: at,
               expiresAt: at.nullable(),
-              /** Only with --waiting: why it waits. */
-              reason: z.exactOptional(z.string().nullable()),
+              /** Why it waits, at most 200 characters of it. */
+              reason: z.string().nullable(),
             }),
           ),
         })

@@ -1,3 +1,4 @@
+import { excerpt } from "../base/printable.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
@@ -17,8 +18,8 @@ export type ListedRun = {
   readonly isDecided: boolean;
 };
 
-/** What a run waits for, as a list shows it: `waitingFor` of the conversation's last run says more. */
-export type ListedWaiting = Pick<Waiting, "kind" | "blockId" | "name" | "since" | "expiresAt">;
+/** What a run waits for, as a list shows it, with the beginning of its reason: `waitingFor` of the conversation's last run says more. */
+export type ListedWaiting = Pick<Waiting, "kind" | "blockId" | "name" | "reason" | "since" | "expiresAt">;
 
 /** The open run of a conversation after its next event; null if there is none. */
 export function openRunAfter(run: ListedRun | null, { event, runId, at }: RecordedEvent): ListedRun | null {
@@ -61,12 +62,13 @@ function withEffect(run: ListedRun, { event, at: since }: Pick<RecordedEvent, "e
     case "EffectFinished":
       return without(event.data.effectId);
     case "ToolParked": {
-      const { blockId, name } = event.data;
-      return waitsFor({ kind: run.begun.includes(blockId) ? "doubt" : "external", blockId, name, expiresAt: null });
+      const { blockId, name, reason } = event.data;
+      const kind = run.begun.includes(blockId) ? "doubt" : "external";
+      return waitsFor({ kind, blockId, name, reason: beginOf(reason), expiresAt: null });
     }
     case "ApprovalRequested": {
-      const { blockId, name, expiresAt = null } = event.data;
-      return waitsFor({ kind: "approval", blockId, name, expiresAt });
+      const { blockId, name, reason, expiresAt = null } = event.data;
+      return waitsFor({ kind: "approval", blockId, name, reason: beginOf(reason), expiresAt });
     }
     case "ApprovalDecided":
     case "ToolSettled":
@@ -75,3 +77,5 @@ function withEffect(run: ListedRun, { event, at: since }: Pick<RecordedEvent, "e
       return run;
   }
 }
+
+const beginOf = (reason: string | undefined): string | null => (reason === undefined ? null : excerpt(reason, 200));

@@ -67,12 +67,12 @@ const about = ({ id, title, begins }: ListedConversation) => ({
 });
 
 /** What an open run waits for, or that no process has it. */
-function openItems(listed: ListedConversation, { reasons, left }: Tail): readonly InboxItem[] {
+function openItems(listed: ListedConversation, { left }: Tail): readonly InboxItem[] {
   const { openRun, lastAt } = listed;
   if (openRun === null) return [];
   if (openRun.waitingFor.length > 0)
-    return openRun.waitingFor.map(({ kind, blockId, name, since, expiresAt }) => {
-      const words = excerpt(reasons.get(blockId) ?? waitingWords[kind], 160);
+    return openRun.waitingFor.map(({ kind, blockId, name, reason, since, expiresAt }) => {
+      const words = excerpt(reason ?? waitingWords[kind], 160);
       return { ...about(listed), kind, blockId, name, since, expiresAt, words };
     });
   const item = { ...about(listed), since: lastAt };

@@ -1,5 +1,4 @@
 import type { ListedConversation } from "../conversation/list.ts";
-import { waitingReasons } from "../documents/waiting-reasons.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
@@ -9,8 +8,6 @@ import type { EventStore } from "../log/ports/event-store.ts";
 export type Tail = {
   /** When the newest answer came that a request can continue from. */
   readonly answeredAt: string | null;
-  /** Why calls wait, by the call's block. */
-  readonly reasons: ReadonlyMap<string, string>;
   readonly left: Left;
 };
 
@@ -41,20 +38,19 @@ export class Tails {
     this.#events = events;
   }
 
-  async of({ id, events, openRun }: ListedConversation): Promise<Tail> {
+  async of({ id, events }: ListedConversation): Promise<Tail> {
     const key = `${id} ${events}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const reasons = await waitingReasons(this.#events, id, openRun?.waitingFor ?? []);
-    const tail = { ...(await readTail(this.#events, id)), reasons };
+    const tail = await readTail(this.#events, id);
     if (this.#known.size >= mostKnown) this.#known.clear();
     this.#known.set(key, tail);
     return tail;
   }
 }
 
-async function readTail(events: EventStore, id: ConversationId): Promise<Omit<Tail, "reasons">> {
-  const tail: { -readonly [Name in "answeredAt" | "left"]: Tail[Name] } = { answeredAt: null, left: "cut-off" };
+async function readTail(events: EventStore, id: ConversationId): Promise<Tail> {
+  const tail: { -readonly [Name in keyof Tail]: Tail[Name] } = { answeredAt: null, left: "cut-off" };
   // Answers by their inference, because the request before decides whether one can be continued from.
   const answers = new Map<string, string>();
   let [hasRunEvent, isPast] = [false, false];

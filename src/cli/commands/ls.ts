@@ -1,12 +1,10 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt, printable } from "../../base/printable.ts";
-import { type ListedConversation, type ListOptions, listConversations } from "../../conversation/list.ts";
+import { type ListOptions, listConversations } from "../../conversation/list.ts";
 import { countJson } from "../../documents/ls-document.ts";
 import { lsDocument } from "../../documents/stores.ts";
-import { waitingReasons } from "../../documents/waiting-reasons.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
-import type { EventStore } from "../../log/ports/event-store.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { savedPercent } from "../saved-percent.ts";
@@ -36,9 +34,7 @@ export const ls = commandCode({
     );
     const { conversations, total, hidden, next } = page;
     const asJson = await countJson(events, conversations);
-    const shown: Listed[] = [];
-    for (const listed of conversations) shown.push(waiting === undefined ? listed : await withReasons(events, listed));
-    yield { conversations: shown, total: total ?? 0, hidden: hidden ?? 0, asJson, next };
+    yield { conversations, total: total ?? 0, hidden: hidden ?? 0, asJson, next };
   },
 
   render(
@@ -58,8 +54,8 @@ export const ls = commandCode({
     );
     if (options.waiting !== undefined)
       for (const { id, openRun } of conversations)
-        for (const { kind, blockId, name, since, reason = null } of openRun?.waitingFor ?? []) {
-          const why = reason === null ? "" : `: ${excerpt(reason, 200)}`;
+        for (const { kind, blockId, name, since, reason } of openRun?.waitingFor ?? []) {
+          const why = reason === null ? "" : `: ${reason}`;
           print(`  ${id} ${blockId} ${printable(name)}: ${kind} since ${dateAndTime(since, "minute")}${why}`);
         }
     if (next !== null)
@@ -94,15 +90,6 @@ function moreWords(left: number, { state, sort, reverse, after, waiting }: Optio
 function labelWords(name: string, value: string): string {
   if (name === hiddenLabel) return "hidden";
   return value === "" ? name : `${name}=${value}`;
-}
-
-/** A conversation with the reasons of what its run waits for. */
-async function withReasons(events: EventStore, listed: ListedConversation): Promise<Listed> {
-  const { id, openRun } = listed;
-  if (openRun === null) return { ...listed, openRun };
-  const reasons = await waitingReasons(events, id, openRun.waitingFor);
-  const waitingFor = openRun.waitingFor.map((each) => ({ ...each, reason: reasons.get(each.blockId) ?? null }));
-  return { ...listed, openRun: { ...openRun, waitingFor } };
 }
 
 const savedWords = (listed: Listed): string => (listed.bytesSent === 0 ? "" : `~${savedPercent(listed)} % saved`);

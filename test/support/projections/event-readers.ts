@@ -56,7 +56,6 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "log/history/lineage.ts": "finds the parent of a fork, which has to be known before anything is folded",
   "log/history/skipped-events.ts": "finds skips, which have to be known before anything is folded",
   "log/snapshots/inherited-invalidations.ts": "looks for news of an ancestor, whose events the fork does not fold",
-  "log/snapshots/open.ts": "gives a snapshot up at a skip",
   "log/snapshots/server-context-rows.ts": "writes down what an event has just changed in the fold",
   "log/snapshots/snapshot-check.ts": "verify compares snapshots with the folds",
   "log/snapshots/snapshot-writer.ts": "counts edits until the next snapshot is due",
@@ -94,7 +93,6 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "studio/filter-rows.ts": "shows the rows of the types that were asked for",
   "studio/find-revision.ts": "goes to the next event of a kind",
   "studio/inbox-item.ts": "finds why the last run failed",
-  "documents/waiting-reasons.ts": "reads why calls wait, which no row may hold",
   "studio/inbox-tail.ts": "reads the newest events of a conversation only, for a row of the inbox",
   "studio/log-groups.ts": "folds the log's rows by messages",
   "studio/log-row.ts": "words an event in a row",
@@ -108,5 +106,4 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "web/call-states.ts": "collects what was asked and decided about calls, which a page shows; the Turn is the view's",
   "web/chat-fold.ts": "notes on the view of the Turn which request is open and how the last run ended, for a page",
   "web/chat-request.ts": "finds whether the newest run was given up for another stack",
-  "web/chat-watch.ts": "begins its fold again where an event was skipped or erased",
 };
