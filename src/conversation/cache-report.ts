@@ -27,7 +27,7 @@ import { type OtherPrefix, otherPrefix } from "./other-prefix.ts";
 import type { RequestCache } from "./request-cache.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 import { placeOf, saidByServer } from "./server-says.ts";
-import { wholePromptOf } from "./whole-prompts.ts";
+import { wholePromptOf, wholePromptsOf } from "./whole-prompts.ts";
 
 export type CacheReportOptions = {
   readonly prices: PriceFile | null;
@@ -157,7 +157,7 @@ function whole(
   // Erased settings depend on the request that is explained.
   const isOwn = settings === prompt.settings && !isBare;
   const { body, ...known } = isOwn
-    ? asked.trail.wholes.of(prompt, codec)
+    ? wholePromptsOf(asked.trail).of(prompt, codec)
     : wholePromptOf(prompt, codec, { settings, isBare });
   const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
   const model = counts?.served ?? textOrEmpty(settings["model"]);

@@ -11,7 +11,6 @@ import { answerCounts } from "../providers/answer-counts.ts";
 import { type CacheDiagnosis, diagnosisIn } from "../providers/caching/told-diagnosis.ts";
 import { codecs } from "../providers/codecs.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
-import { WholePrompts } from "./whole-prompts.ts";
 
 /** What became of a request. */
 export type PromptOutcome = {
@@ -31,20 +30,20 @@ export type CacheTrail = {
   readonly outcomes: Map<string, PromptOutcome>;
   /** Names of settings whose content was erased, or that were declared as a difference from such: their prompts are not known. */
   readonly erasedSettings: Set<string>;
-  /** Of the requests that were looked at last; shared by the copies of a trail. */
-  readonly wholes: WholePrompts;
+  /** The same for all copies of a trail: what is made of its prompts is kept by it. */
+  readonly origin: object;
 };
 
 export const emptyTrail = (): CacheTrail => ({
   prompts: new GrowingMap(),
   outcomes: new GrowingMap(),
   erasedSettings: new Set(),
-  wholes: new WholePrompts(),
+  origin: {},
 });
 
 /** A trail that goes on by itself. The prompts of the open run know its Turns, of which the copy has another object. */
 export function copiedTrail(
-  { prompts, outcomes, erasedSettings, wholes }: CacheTrail,
+  { prompts, outcomes, erasedSettings, origin }: CacheTrail,
   { from, to }: { readonly from: RunTurns | null; readonly to: RunTurns | null },
 ): CacheTrail {
   const copy = copiedMap(prompts);
@@ -53,7 +52,7 @@ export function copiedTrail(
     const before = prompt.before === null ? null : (copy.get(prompt.before.request.inferenceId) ?? prompt.before);
     copy.set(id, { ...prompt, before, turns: to });
   }
-  return { prompts: copy, outcomes: copiedMap(outcomes), erasedSettings: new Set(erasedSettings), wholes };
+  return { prompts: copy, outcomes: copiedMap(outcomes), erasedSettings: new Set(erasedSettings), origin };
 }
 
 /** Follows a reading of events, also one that starts over. */

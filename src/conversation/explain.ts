@@ -14,6 +14,7 @@ import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
 import type { RequestCache } from "./request-cache.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
+import { wholePromptsOf } from "./whole-prompts.ts";
 
 /** A block that a request sent: a word or two for it, and who last changed it. */
 export type ExplainedBlock = PlacedBlock & { readonly label: string; readonly changed: BlockChange | null };
@@ -115,7 +116,7 @@ function fullBytesOf({ recorded, request, view, codecs }: FoundRequest, trail: C
   if (hasErased || prompt === undefined) return null;
   const planned = { ...recordedRequest(view, recorded, codecs), full: "policy" as const };
   const decided = plan(planned);
-  const bytes = trail.wholes.bytesOf(prompt, planned.codec, partsOf(planned, decided));
+  const bytes = wholePromptsOf(trail).bytesOf(prompt, planned.codec, partsOf(planned, decided));
   return bytes ?? buildRequest(planned, decided).bytes;
 }
 

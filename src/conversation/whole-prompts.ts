@@ -5,6 +5,7 @@ import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "../providers/cach
 import { type CacheWire, cacheWire } from "../providers/caching/cache-wire.ts";
 import { detailsOfWhole } from "../providers/caching/placed-details.ts";
 import { itemTextOf } from "../providers/codec/item-text.ts";
+import type { CacheTrail } from "./cache-trail.ts";
 import { inputBefore, type SentPrompt, type WholeInput, wholeInput } from "./sent-prompt.ts";
 
 /** A prompt as its server read it, in the units that a cache compares. */
@@ -78,6 +79,15 @@ export class WholePrompts {
     }
     return kept;
   }
+}
+
+const byOrigin = new WeakMap<object, WholePrompts>();
+
+/** Those of a trail and its copies. A page that explains no request loads none of this. */
+export function wholePromptsOf({ origin }: Pick<CacheTrail, "origin">): WholePrompts {
+  const known = byOrigin.get(origin) ?? new WholePrompts();
+  byOrigin.set(origin, known);
+  return known;
 }
 
 type Making = {

@@ -43,12 +43,12 @@ function foundAgain(
   const { codec } = stacks.now.provider;
   return foundIn(pair, (culprit) => {
     if (culprit.kind === "unknown" || (culprit.kind === "layer" && tried.has(culprit.name))) return false;
-    return !isOfRecording || !maybeOfStandIn(culprit, pair, codec);
+    return !isOfRecording || !maybeOfReplaced(culprit, pair, codec);
   });
 }
 
-/** A recorded layer that stands in for another gives no instructions, so that missing ones may be its own. */
-function maybeOfStandIn({ kind, name, how }: Culprit, { now }: PlayedRunPair, codec: Codec): boolean {
+/** A recorded layer gives no instructions, so instructions that are missing may be those of the layer that it replaces. */
+function maybeOfReplaced({ kind, name, how }: Culprit, { now }: PlayedRunPair, codec: Codec): boolean {
   if (kind === "settings") return changedSettings({}, codec.instruct({}, ["text"])).includes(name);
   if (how !== gaveInstructions) return false;
   return !now.trace.requests.some(({ instructions }) => instructions.some(({ layer }) => layer === name));

@@ -14,7 +14,7 @@ export type RecordedLayerOptions = {
 };
 
 /**
- * Stands in for a layer of which only the recording is left: where it is handed what the recorded layer was handed, it makes the same
+ * Replaces a layer of which only the recording is left: where it is handed what the recorded layer was handed, it makes the same
  * calls and hands on the same Turns. The instructions that the layer gave are not recorded apart, so it gives none.
  */
 export function recordedLayer(

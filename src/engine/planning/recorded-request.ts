@@ -23,10 +23,11 @@ export type Codecs = ReadonlyMap<string, Codec>;
  *
  * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`, or later in the same run.
  * @throws {TurnlogError} `unknown-codec` if its codec is not among `codecs`.
+ * @throws {StoreCorruptedError} if the event with its settings was skipped.
  */
 export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): BuiltRequest {
   const { decision, settingsDigest: digest } = requestOf(recorded);
-  if (!view.server.settings.has(digest)) throw new Error(`its settings ${digest.slice(0, 12)}… were not declared`);
+  if (!view.server.settings.has(digest)) throw notRebuilt(recorded);
   return buildRequest(recordedRequest(view, recorded, codecs), decision);
 }
 
@@ -55,18 +56,22 @@ export type SentRequest = {
  */
 export function sentRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): SentRequest {
   const { inferenceId, decision, encoder, requestBytes: bytes, requestDigest: sha256 } = requestOf(recorded);
-  const { revision, stream } = recorded;
-  const place = `${conversationOfStream(stream) ?? stream}@${revision}`;
+  const { revision } = recorded;
   if (hasErasedBody(recorded))
-    throw new TurnlogError("content-erased", `the body of ${place} had content that was erased since`);
+    throw new TurnlogError("content-erased", `the body of ${placeOf(recorded)} had content that was erased since`);
   const { bodyText, digest } = rebuildRequest(view, recorded, codecs);
   if (digest === sha256) {
     return { revision, inferenceId, transport: decision.transport, encoder, bodyText, sha256, bytes };
   }
-  throw new StoreCorruptedError(
-    `the body of ${place} cannot be rebuilt: \`turnlog verify\` says where the damage begins`,
-  );
+  throw notRebuilt(recorded);
 }
+
+const notRebuilt = (recorded: RecordedEvent) =>
+  new StoreCorruptedError(
+    `the body of ${placeOf(recorded)} cannot be rebuilt: \`turnlog verify\` says where the damage begins`,
+  );
+
+const placeOf = ({ stream, revision }: RecordedEvent) => `${conversationOfStream(stream) ?? stream}@${revision}`;
 
 /** A request as it was planned and sent, from the log. */
 export const recordedRequest = (view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest => ({

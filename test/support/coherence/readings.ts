@@ -37,8 +37,9 @@ export async function changedReadings(before: Readings, lost: Lost): Promise<rea
   const changed: string[] = [];
   for (const [question, { ask, answer }] of before) {
     const now = await answerOf(ask);
-    const mayBeGone = typeof answer === "string" && (lost.hasLostSettings || lost.saysGone(answer));
-    if (mayBeGone && isDeepStrictEqual(now, { error: "content-erased" })) continue;
+    const isUnreadable = isDeepStrictEqual(answer, { error: "store-corrupted" });
+    const isGone = typeof answer === "string" && (lost.hasLostSettings || lost.saysGone(answer));
+    if ((isUnreadable || isGone) && isDeepStrictEqual(now, { error: "content-erased" })) continue;
     changed.push(...differences(answer, now, lost).map((each) => `${question}${each}`));
   }
   return changed;
