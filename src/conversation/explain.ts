@@ -48,7 +48,7 @@ export type RequestExplanation = {
   readonly bytes: number;
   /** The codec that wrote the body, with its version. */
   readonly encoder: string;
-  /** The size of a full request; null if that codec is not available, or content of it was erased. */
+  /** The size of a full request; null if that codec is not available, content of it was erased, or its settings were skipped. */
   readonly fullBytes: number | null;
   /** Every known context, newest first. */
   readonly candidates: readonly ContextCandidate[];
@@ -108,9 +108,11 @@ function chainOf(found: FoundRequest, trail: CacheTrail): Omit<RequestExplanatio
 }
 
 function fullBytesOf({ recorded, request, view, codecs }: FoundRequest, trail: CacheTrail): number | null {
-  const { decision, encoder, requestBytes } = request;
+  const { decision, encoder, requestBytes, settingsDigest } = request;
   if (!codecs.has(encoder)) return null;
   if (decision.strategy === "full") return requestBytes;
+  // The event that declared them was skipped.
+  if (!view.server.settings.has(settingsDigest)) return null;
   const hasErased = hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased);
   const prompt = trail.prompts.get(request.inferenceId);
   if (hasErased || prompt === undefined) return null;

@@ -6,7 +6,7 @@ import { shortDeclaration, wholeSettings } from "../../../src/domain/declared-se
 import { settingsNameSchema } from "../../../src/domain/ids.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import type { ReadStreamOptions } from "../../../src/log/ports/event-store.ts";
+import type { EventStore, ReadStreamOptions } from "../../../src/log/ports/event-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
@@ -70,6 +70,16 @@ test("a fork continues from what its parent declared", async () => {
   await mustBeSound(store, "cnv_fork");
 });
 
+function damagedAt(events: EventStore, revision: number): EventStore {
+  return {
+    ...events,
+    async *readStream(name: string, options?: ReadStreamOptions) {
+      for await (const envelope of events.readStream(name, options))
+        yield envelope.revision === revision && name === "conversation-cnv_1" ? { ...envelope, data: "{" } : envelope;
+    },
+  };
+}
+
 test("what differs from a declaration that an operator skipped is declared again", async () => {
   const events = createMemoryStore();
   const engine = changingEngine();
@@ -77,13 +87,7 @@ test("what differs from a declaration that an operator skipped is declared again
   await before.append("Message.");
   await before.run(engine);
   const declared = (await eventsOf(before)).findIndex(({ event }) => event.type === "SettingsDeclared");
-  const damaged = {
-    ...events,
-    async *readStream(name: string, options?: ReadStreamOptions) {
-      for await (const envelope of events.readStream(name, options))
-        yield envelope.revision === declared && name === "conversation-cnv_1" ? { ...envelope, data: "{" } : envelope;
-    },
-  };
+  const damaged = damagedAt(events, declared);
   const conversation = new TurnlogStore(damaged).conversation("cnv_1");
   await conversation.skipEvent(declared, "half written");
   await conversation.append("And now?");
@@ -92,6 +96,23 @@ test("what differs from a declaration that an operator skipped is declared again
   const sizes = dataOf(await eventsOf(sound), "SettingsDeclared").map((data) => JSON.stringify(data).length);
   expect(sizes.at(-2)).toBeGreaterThan(40_000);
   expect(sizes.at(-1)).toBeLessThan(500);
+});
+
+test("a request whose settings an operator skipped is damaged: why gives no size in full, and no body is made of what is left", async () => {
+  const events = createMemoryStore();
+  const engine = changingEngine();
+  const before = new TurnlogStore(events).conversation("cnv_1");
+  for (const message of ["Message.", "And now?"]) {
+    await before.append(message);
+    await before.run(engine);
+  }
+  const types = (await eventsOf(before)).map(({ event }) => event.type);
+  const [declared, asked] = [types.lastIndexOf("SettingsDeclared"), types.lastIndexOf("InferenceRequested")];
+  expect((await before.why(asked)).fullBytes).toBeGreaterThan(40_000);
+  const conversation = new TurnlogStore(damagedAt(events, declared)).conversation("cnv_1");
+  await conversation.skipEvent(declared, "half written");
+  await expect(conversation.request(asked)).rejects.toMatchObject({ code: "store-corrupted" });
+  expect(await conversation.why(asked)).toMatchObject({ revision: asked, fullBytes: null });
 });
 
 const settings = fc

@@ -8,6 +8,7 @@ import {
   type ScriptedAnswer,
   type ScriptedItem,
 } from "../../../src/reference-server/server.ts";
+import { sortedText } from "../../../src/reference-server/wire.ts";
 import { blockOf, type Part, type Role } from "../../../src/rehearsal/entries.ts";
 import { interruptions } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";
@@ -23,6 +24,12 @@ const engineSays = [
 const nonceOf = (content: string): string | null => /n\d+x/.exec(content)?.[0] ?? null;
 
 const isRefusal = ({ type }: Part): boolean => type === "refusal";
+/** What the reference server takes the digest of where a message shows it; null if a user cannot say it. */
+function contentOf(part: Part): string | null {
+  if ("source" in part) return part.source;
+  return part.type === "audio" ? sortedText({ data: part.data, format: part.format }) : null;
+}
+
 const withoutRefusals = (parts: readonly Part[]): readonly Part[] => parts.filter((part) => !isRefusal(part));
 
 type SaidItem = { readonly item: ScriptedItem; readonly said: Omit<Said, "group"> };
@@ -221,8 +228,7 @@ export class Speech {
     // What only its server understands has no stand-in, and takes the reasoning of its answer with it.
     this.hostedMayBeMissing = true;
     this.reasoningMayBeMissing = true;
-    const [shown] = held.shows;
-    const content = held.text === "" && shown !== undefined && "source" in shown ? shown.source : held.text;
+    const content = held.text === "" ? (held.shows.map(contentOf).find((each) => each !== null) ?? "") : held.text;
     if (held.kind !== "hosted" && !isHeld(content)) {
       const standIn = this.saidOf(block);
       if (held.kind === "reasoning") return "left-out";
