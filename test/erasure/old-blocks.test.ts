@@ -6,9 +6,12 @@ import type { Turn } from "../../src/domain/turn.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
+import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { backUpStore } from "../../src/stores/sqlite/backup.ts";
 import { takeSnapshots } from "../support/log/take-snapshots.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const why = { by: "dpo", ground: "gdpr-17" } as const;
 const pin = "My PIN is 7302.";
@@ -108,4 +111,18 @@ test("an erased block may be given another text in its place", async () => {
     turn.with(turn.blocks.map((block) => (block.isErased ? block.withText("(the PIN was erased)") : block))),
   );
   expect(asked).toContain("(the PIN was erased)");
+});
+
+test("a copy of the store where nothing was erased goes on, in the same process", async () => {
+  const folder = temporaryFolder();
+  const [file, copy] = [folder.file("turnlog.db"), folder.file("copy.db")];
+  await using store = await openStore(`sqlite:${file}`);
+  await store.conversation("talk").append(pin);
+  backUpStore(file, copy);
+  await using other = await openStore(`sqlite:${copy}`);
+  await other.conversation("talk").turn();
+  await erasePin(store);
+  const marked = (turn: Turn) => turn.with(turn.blocks.map((block) => block.withText(`${block.text} (said)`)));
+  expect(await runWith(marked, store.conversation("talk"))).not.toContain("7302");
+  expect(await runWith(marked, other.conversation("talk"))).toContain(`${pin} (said)`);
 });

@@ -101,7 +101,7 @@ type Settling = {
 };
 
 function normaliseBlock(turn: Turn, block: Block, settling: Settling): Block {
-  const { base, near, used, newId } = settling;
+  const { base, near, used, names, newId } = settling;
   if (block.id === null) {
     settling.missing ??= missingOf(turn, base);
     const { missing } = settling;
@@ -111,7 +111,7 @@ function normaliseBlock(turn: Turn, block: Block, settling: Settling): Block {
   const before = base.find(block.id);
   const isSame = before !== undefined && before.recordedAs === block.recordedAs;
   // The name of an erased block is that of the content that it had. A version that was not erased may stay.
-  if (block !== before && !block.isErased && (isSame ? before.isErased : isFromBeforeErasure(block)))
+  if (block !== before && !block.isErased && (isSame ? before.isErased : isFromBeforeErasure(block, names)))
     throw new TurnlogError(
       "erased-block",
       `a layer handed on the block ${block.id} with content that was erased: take blocks from the Turn, and do not keep them across runs`,

@@ -26,10 +26,15 @@ export function noteReplaced(before: BlockNames, after: BlockNames): void {
   erasedByNames.set(after, erased);
 }
 
-/** Whether a block, or the block that it was made from, was read before its content was erased. */
-export function isFromBeforeErasure(block: Block): boolean {
+/**
+ * Whether a block, or the block that it was made from, was read before its content was erased.
+ *
+ * @param current - The names of the conversation that it is handed to. In a copy of the store where nothing was erased they are those that
+ *   the erasure has replaced in the other one.
+ */
+export function isFromBeforeErasure(block: Block, current: BlockNames): boolean {
   const names = Block.namesOf(block);
-  if (names === undefined || block.id === null || !replaced.has(names)) return false;
+  if (names === undefined || names === current || block.id === null || !replaced.has(names)) return false;
   return erasedByNames.get(names)?.has(block.id) === true;
 }
 
