@@ -27,7 +27,7 @@ export function describeStepBody(
 }
 
 export function renderCounterfactual(document: CounterfactualDocument, { style, print, table, note }: Screen): void {
-  const { steps, recorded, otherwise, firstDifference, unknown, savedAs } = document;
+  const { steps, recorded, otherwise, firstDifference, failures, unknown, savedAs } = document;
   table(steps.map((step, index) => rowOf(step, index, style)));
   const differing = steps.filter((step) => !isAsRecorded(step)).length;
   const which = firstDifference === null ? "" : `, the first of them step ${firstDifference + 1}`;
@@ -39,6 +39,10 @@ export function renderCounterfactual(document: CounterfactualDocument, { style, 
     `broken chains: ${grouped(recorded.broken)} before, ${grouped(otherwise.broken)} then`,
     `sent: ${grouped(recorded.bytes)} bytes before, ${grouped(otherwise.bytes)} then`,
   );
+  for (const { runId, kind, message, layer } of failures) {
+    const by = layer === null ? "" : ` by layer ${printable(layer)}`;
+    print(`${style.bad(`${runId} fails${by}`)} (${kind}): ${printable(message)}`);
+  }
   if (unknown !== null)
     print(`${style.bold("unknown from here")}: ${unknown.what}, at frame ${unknown.frame} of ${unknown.runId}`);
   if (savedAs !== null) note(`kept as ${savedAs}`);

@@ -4,7 +4,7 @@ import type { CounterfactualDocument } from "./running.ts";
 
 /** The counterfactual steps, beside the recorded ones. */
 export function counterfactualDocumentOf(
-  { steps, unknown, turn }: Counterfactual,
+  { steps, failures, unknown, turn }: Counterfactual,
   { savedAs, ...about }: Pick<CounterfactualDocument, "conversation" | "to" | "savedAs">,
 ): CounterfactualDocument {
   const first = steps.findIndex((step) => !isAsRecorded(step));
@@ -14,11 +14,15 @@ export function counterfactualDocumentOf(
     recorded: figuresOf(steps.map(({ recorded }) => recorded)),
     otherwise: figuresOf(steps.map(({ otherwise }) => otherwise)),
     firstDifference: first < 0 ? null : first,
-    unknown,
+    ...{ failures, unknown },
     result: { blocks: turn.length, digest: turn.digest },
     savedAs,
   };
 }
+
+/** Whether another stack would have done the same, as far as the log can say. */
+export const isAllTheSame = ({ steps, failures }: Pick<Counterfactual, "steps" | "failures">): boolean =>
+  steps.every(isAsRecorded) && failures.length === 0;
 
 /** The same bytes with the same meaning: after another context the same bytes mean something else. */
 export const isAsRecorded = ({ isSame, readsSame }: Pick<CounterfactualStep, "isSame" | "readsSame">): boolean =>

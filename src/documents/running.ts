@@ -201,6 +201,10 @@ export const counterfactualDocument = z.strictObject({
   recorded: figures,
   otherwise: figures,
   firstDifference: z.int().nullable(),
+  /** Runs that the other stack fails, and the recorded one did not fail with that kind of error. */
+  failures: list(
+    z.strictObject({ runId: z.string(), kind: z.string(), message: z.string(), layer: z.string().nullable() }),
+  ),
   /** The point after which the log cannot determine how it would have continued. */
   unknown: z.strictObject({ runId: z.string(), frame: z.string(), what: z.string() }).nullable(),
   result: z.strictObject({ blocks: count, digest: sha256Schema }),

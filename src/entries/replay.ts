@@ -13,6 +13,7 @@ export type { EventReader } from "../log/codec/event-log.ts";
 export type { CounterfactualStep, OtherStep, StepEdit, StepFacts } from "../replay/compared-steps.ts";
 export {
   type Counterfactual,
+  type OtherFailure,
   saveCounterfactual,
   type UnansweredStep,
   type WhatIfOptions,

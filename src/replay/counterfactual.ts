@@ -1,7 +1,7 @@
 import { allOf, anything, optionsOf } from "../base/options.ts";
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { importOf } from "../domain/events/blocks-in.ts";
-import { isHole, type ProposedEvent } from "../domain/events/recorded.ts";
+import { isHole, type ProposedEvent, type RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
@@ -42,10 +42,21 @@ const whatIfOptions = optionsOf<WhatIfOptions>(
 /** The first step that the recording cannot answer. */
 export type UnansweredStep = { readonly runId: string; readonly frame: string; readonly what: string };
 
+/** A run that the other stack fails, and the recorded one did not fail with this kind of error. */
+export type OtherFailure = {
+  readonly runId: string;
+  /** As `RunFailed` has it: `layer-failed`, `erased-block` and so on. */
+  readonly kind: string;
+  readonly message: string;
+  /** The layer that threw; null if none did. */
+  readonly layer: string | null;
+};
+
 /** What another stack would have done with a conversation, as far as its log can answer. */
 export type Counterfactual = {
   /** Every request of either stack, in order. */
   readonly steps: readonly CounterfactualStep[];
+  readonly failures: readonly OtherFailure[];
   /** The result is unknown from this step on; null if the recording answered everything. */
   readonly unknown: UnansweredStep | null;
   /** The resulting Turn. */
@@ -98,6 +109,11 @@ export async function playOtherwise(
   const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, routes, conversation, policies };
   const isErased = await erasedSince(reader, stream);
   const steps: CounterfactualStep[] = [];
+  const failures: OtherFailure[] = [];
+  const endAt = async (unknown: UnansweredStep | null): Promise<Counterfactual> => ({
+    ...{ steps, failures, unknown },
+    turn: await world.conversation.turn(),
+  });
   let committed = "";
   let events = 0;
   const pending: (() => Promise<unknown>)[] = [];
@@ -110,30 +126,25 @@ export async function playOtherwise(
     const { event, actor } = recorded;
     if (event.type === "BlockAppended" || event.type === "TurnReverted" || event.type === "TurnCompacted") {
       if (event.type !== "BlockAppended" && (await world.conversation.turn()).digest !== committed) {
-        const unknown = {
-          runId: "",
-          frame: "0",
-          what: `what reverting to an earlier Turn leaves (revision ${recorded.revision})`,
-        };
-        return { steps, unknown, turn: await world.conversation.turn() };
+        const what = `what reverting to an earlier Turn leaves (revision ${recorded.revision})`;
+        return endAt({ runId: "", frame: "0", what });
       }
       pending.push(() => world.conversation.commit([{ event, actor }]));
     }
-    if (run !== null && isErased(run)) {
-      const unknown = { runId: run.id, frame: "0", what: "what it read, because that was erased since" };
-      return { steps, unknown, turn: await world.conversation.turn() };
-    }
+    if (run !== null && isErased(run))
+      return endAt({ runId: run.id, frame: "0", what: "what it read, because that was erased since" });
     if (run !== null) {
       const played = await playRun(world, run, view);
       steps.push(...played.steps);
-      if (played.unknown !== null) return { steps, unknown: played.unknown, turn: await world.conversation.turn() };
+      failures.push(...played.failures);
+      if (played.unknown !== null) return endAt(played.unknown);
       clock.now = Math.max(clock.now, Date.parse(recorded.at));
     }
     // Blocks appended during a run come after it.
     if (view.client.run === null || run !== null) for (const say of pending.splice(0)) await say();
     committed = view.client.committed.digest;
   }
-  return { steps, unknown: null, turn: await world.conversation.turn() };
+  return endAt(null);
 }
 
 /**
@@ -152,7 +163,7 @@ export async function saveCounterfactual(
 
 type World = Stage & { readonly bodies: boolean };
 
-type Played = Pick<Counterfactual, "steps" | "unknown">;
+type Played = Pick<Counterfactual, "steps" | "failures" | "unknown">;
 
 async function playRun(world: World, run: RecordedRun, view: ConversationView): Promise<Played> {
   const { conversation } = world;
@@ -165,7 +176,20 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
   const steps = compareSteps(run, events, { answers: played.answers, bodies });
   const unknown = played.unknown === null ? null : { runId: run.id, ...unansweredWords(played.unknown) };
   // The request that it was about to send when it was cut off is not a step of either stack.
-  return { steps: played.isCut ? steps.filter(({ recorded }) => recorded !== null) : steps, unknown };
+  return {
+    steps: played.isCut ? steps.filter(({ recorded }) => recorded !== null) : steps,
+    failures: failuresOf(run, events),
+    unknown,
+  };
+}
+
+function failuresOf({ id: runId, end }: RecordedRun, events: readonly RecordedEvent[]): readonly OtherFailure[] {
+  return events.flatMap(({ event }) => {
+    if (event.type !== "RunFailed") return [];
+    const { kind, message, thrownBy } = event.data;
+    if (end?.event.type === "RunFailed" && end.event.data.kind === kind) return [];
+    return [{ runId, kind, message, layer: thrownBy?.layer ?? null }];
+  });
 }
 
 const unansweredWords = ({ frame, reason }: Unanswered): Pick<UnansweredStep, "frame" | "what"> => {

@@ -13,7 +13,7 @@ const demoStore = useDemoStore();
 /** For the command in this process, and for one of its own: each has a copy of turnlog. */
 const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");
 const builtStack = supportFile("cli/demo-stack.ts");
-const spoilt = (kind: "chance" | "gone") => ({ env: { SPOILT_LAYER: kind } });
+const spoilt = (kind: "chance" | "gone" | "throws") => ({ env: { SPOILT_LAYER: kind } });
 
 const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
 
@@ -85,6 +85,23 @@ test("replay tells what would have been without a layer, and keeps it", async ()
   expect(shown.stdout).toMatch(
     /\d+ of \d+ steps different, the first of them step \d+\n {2}layers did before: .*ask-first insert.*\n {2}layers did then: (?!.*ask-first).*\nbroken chains: \d+ before, \d+ then\n/,
   );
+});
+
+test("replay names the runs that another stack would have failed, and the layer that threw", async () => {
+  const { path: cwd } = demoStore();
+  const words = ["replay", "@last", "--with", builtStack];
+  const outcome = await turnlog(words, { cwd, ...spoilt("throws") });
+  expect(outcome).toMatchObject({ code: 5, stderr: "" });
+  const lines = outcome.stdout.match(/^run_\w+ fails by layer shorten-results \(layer-failed\): there is no result$/gm);
+  expect(lines).toHaveLength(5);
+  const asJson = await turnlog([...words, "--json"], { cwd, ...spoilt("throws") });
+  const { failures } = whatIfSchema.parse(documentOf(asJson)).data;
+  expect(failures).toHaveLength(5);
+  expect(failures[0]).toMatchObject({
+    kind: "layer-failed",
+    message: "there is no result",
+    layer: "shorten-results",
+  });
 });
 
 test("replay with the same stack tells no difference", async () => {

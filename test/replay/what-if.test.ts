@@ -136,6 +136,22 @@ test.each<[string, (provider: Provider) => Provider]>([
   expect(turn.digest).toBe((await conversation.turn()).digest);
 });
 
+test("names the run that the other stack fails, and the layer that threw, also after the last request", async () => {
+  const { ask } = await played([noisy]);
+  expect(await ask([noisy])).toMatchObject({ failures: [] });
+  let calls = 0;
+  const spoilt = defineMiddleware({ name: "spoilt", version: "1.0.0" }, (next) => async (turn) => {
+    const result = await next(turn);
+    calls += 1;
+    if (calls === 3) throw new TypeError("result.name is not there");
+    return result;
+  });
+  const { steps, failures } = await ask([noisy, spoilt]);
+  expect(steps.map(({ isSame }) => isSame)).toEqual([true, true, true]);
+  const runId = steps[2]?.runId;
+  expect(failures).toEqual([{ runId, kind: "layer-failed", message: "result.name is not there", layer: "spoilt" }]);
+});
+
 test("gives the layers below one that is left out what they got, and nothing of its own", async () => {
   const { ask } = await played([noisy, fetching]);
   const { unknown, turn } = await ask([noisy, fetching], "noisy");

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { type Engine, engineOf } from "../../src/engine/stack/engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { expectAccessible, expectFits } from "../support/studio/axe.ts";
@@ -52,6 +54,25 @@ test("a person asks what would have been without a layer, and lands at the first
   await page.getByText("The bodies are the same, byte for byte.").waitFor();
   await page.keyboard.press("Escape");
   await page.locator(".log-row[aria-selected=true]", { hasText: "16" }).waitFor();
+  expect(page.faults).toEqual([]);
+});
+
+test("a stack that fails runs says which, and by which layer", async () => {
+  const stack = await stackIn(file);
+  const broken = defineMiddleware({ name: "broken", version: "1" }, () => () => {
+    throw new TypeError("there is no result");
+  });
+  const { options } = stack.engine;
+  const engine: Engine = engineOf({ ...options, layers: [...options.layers, broken] });
+  const stacks = { stack: null, other: { ...stack, file: "./changed.ts", engine } };
+  await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`, { stacks });
+  const page = await studio.visit(`/c/${await newestId(studio.store)}/what-if`);
+  await page.getByRole("heading", { name: "8 of 8 requests would have been different" }).waitFor();
+  await page
+    .getByRole("status", { name: "Verdict" })
+    .getByText(/run_\w+ would have failed by layer broken \(layer-failed\): there is no result\./)
+    .waitFor();
+  await expectAccessible(page);
   expect(page.faults).toEqual([]);
 });
 

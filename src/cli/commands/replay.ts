@@ -2,7 +2,7 @@ import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
-import { counterfactualDocumentOf, isAsRecorded } from "../../documents/counterfactual-document.ts";
+import { counterfactualDocumentOf, isAllTheSame } from "../../documents/counterfactual-document.ts";
 import { type ReplayedDocument, replayDocument } from "../../documents/running.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { saveCounterfactual, whatIf } from "../../replay/counterfactual.ts";
@@ -131,7 +131,7 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
       body === undefined
         ? counterfactualDocumentOf(answer, { ...about, savedAs: saved?.id ?? null })
         : describeStepBody(answer, { ...about, step: body }),
-    isSame: answer.steps.every(isAsRecorded),
+    isSame: isAllTheSame(answer),
   };
 }
 

@@ -16,21 +16,26 @@ export function Verdict({
   readonly result: CounterfactualDocument;
   readonly wanted: string | null;
 }) {
-  const { steps, recorded, otherwise, unknown } = result;
+  const { steps, recorded, otherwise, failures, unknown } = result;
   const differing = steps.filter((step) => !isAsRecorded(step)).length;
   const title =
     differing === 0
       ? `All ${counted(steps.length, "request")} would have been the same`
       : `${grouped(differing)} of ${counted(steps.length, "request")} would have been different`;
+  const isSame = differing === 0 && failures.length === 0;
   return (
-    <section class={`banner ${differing === 0 ? "" : "warn"}`} aria-label="Verdict" role="status">
-      {differing === 0 ? <CheckIcon /> : <WarnIcon class="warn" />}
+    <section class={`banner ${isSame ? "" : "warn"}`} aria-label="Verdict" role="status">
+      {isSame ? <CheckIcon /> : <WarnIcon class="warn" />}
       <div>
         <h2>{title}</h2>
         <p>
           Broken chains: {grouped(recorded.broken)} before, {grouped(otherwise.broken)} then. Sent:{" "}
           {bytes(recorded.bytes)} before, {bytes(otherwise.bytes)} then.
           {unknown === null ? "" : ` Unknown from there on: ${unknown.what}, in ${unknown.runId}.`}
+          {failures.map(
+            ({ runId, kind, message, layer }) =>
+              ` ${runId} would have failed${layer === null ? "" : ` by layer ${layer}`} (${kind}): ${message}.`,
+          )}
           {wanted === null ? "" : ` No request at r${wanted} was made again.`}
         </p>
       </div>

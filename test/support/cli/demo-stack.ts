@@ -11,13 +11,22 @@ const hasty = defineMiddleware({ name: "shorten-results", version: "1.2.0" }, (n
   return next(last?.kind === "user" ? turn.replace(last, last.withText(`${last.text} ${Math.random()}`)) : turn);
 });
 
+const broken = defineMiddleware({ name: "shorten-results", version: "1.2.0" }, () => () => {
+  throw new TypeError("there is no result");
+});
+
 const spoilt = process.env["SPOILT_LAYER"];
 
-/** The demo's engine; the environment can put a layer of chance in the place of one of its own, or take one away. */
+const spoiltBy = new Map([
+  ["chance", hasty],
+  ["throws", broken],
+]);
+
+/** The demo's engine; the environment can put a layer of chance, or one that throws, in the place of one of its own, or take one away. */
 export const engine = (): Engine => {
   const { options } = createDemoEngine(provider);
   const layers = options.layers
     .filter(({ name }) => spoilt !== "gone" || name !== "ask-first")
-    .map((layer) => (spoilt === "chance" && layer.name === hasty.name ? hasty : layer));
+    .map((layer) => (layer.name === hasty.name ? (spoiltBy.get(spoilt ?? "") ?? layer) : layer));
   return engineOf({ ...options, layers });
 };
