@@ -127,24 +127,24 @@ export async function playOtherwise(
     if (event.type === "BlockAppended" || event.type === "TurnReverted" || event.type === "TurnCompacted") {
       if (event.type !== "BlockAppended" && (await world.conversation.turn()).digest !== committed) {
         const what = `what reverting to an earlier Turn leaves (revision ${recorded.revision})`;
-        return endAt({ runId: "", frame: "0", what });
+        return await endAt({ runId: "", frame: "0", what });
       }
       pending.push(() => world.conversation.commit([{ event, actor }]));
     }
     if (run !== null && isErased(run))
-      return endAt({ runId: run.id, frame: "0", what: "what it read, because that was erased since" });
+      return await endAt({ runId: run.id, frame: "0", what: "what it read, because that was erased since" });
     if (run !== null) {
       const played = await playRun(world, run, view);
       steps.push(...played.steps);
       failures.push(...played.failures);
-      if (played.unknown !== null) return endAt(played.unknown);
+      if (played.unknown !== null) return await endAt(played.unknown);
       clock.now = Math.max(clock.now, Date.parse(recorded.at));
     }
     // Blocks appended during a run come after it.
     if (view.client.run === null || run !== null) for (const say of pending.splice(0)) await say();
     committed = view.client.committed.digest;
   }
-  return endAt(null);
+  return await endAt(null);
 }
 
 /**
