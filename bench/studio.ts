@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { buildPage } from "../tools/build-page.ts";
+import { pageWeights, weightBounds } from "../tools/page-weights.ts";
 import { type BenchRow, report } from "./row.ts";
 import { inFolder } from "./sample.ts";
 import { benchHandler, benchList } from "./studio-handler.ts";
@@ -17,7 +16,7 @@ const sizes = [12_000, 50_000] as const;
 export function benchStudio(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
     await buildPage();
-    const rows: BenchRow[] = [...weights()];
+    const rows: BenchRow[] = [...weightRows()];
     for (const events of sizes) {
       await using store = new TurnlogStore(await openSqliteStore(join(folder, `${events}.db`)));
       const id = await fillConversation(store, events);
@@ -29,23 +28,17 @@ export function benchStudio(): Promise<readonly BenchRow[]> {
   });
 }
 
-const built = join(import.meta.dirname, "../dist/studio");
-const zipped = (file: string): number => gzipSync(readFileSync(join(built, file)), { level: 9 }).length / 1_000;
-
-/** Sizes as a browser loads them. */
-function weights(): readonly BenchRow[] {
-  const first = ["index.html", "page.js", "page.css"].reduce((sum, file) => sum + zipped(file), 0);
-  const raw = readFileSync(join(built, "offline-core.js")).length / 1_000;
-  const later = readdirSync(built).filter((file) => file.endsWith(".js") && !/^(page|offline.*)\.js$/.test(file));
-  const most = Math.max(...later.map(zipped));
+function weightRows(): readonly BenchRow[] {
+  const { firstLoad, handler, handlerRaw, later } = pageWeights();
+  const atMost = { unit: "kB", kind: "at most" } as const;
+  const note = `loaded by need: ${later.length} files of ${Math.max(...later).toFixed(1)} kB at most`;
   return [
-    { name: "studio: first load, gzip", value: first, unit: "kB", bound: 60, kind: "at most" },
+    { name: "studio: first load, gzip", value: firstLoad, bound: weightBounds.firstLoad, ...atMost },
     {
       name: "studio: handler for a page without a server, gzip",
-      ...{ value: zipped("offline-core.js"), unit: "kB", bound: 120, kind: "at most" },
-      note: `loaded by need: ${later.length} files of ${most.toFixed(1)} kB at most`,
+      ...{ value: handler, bound: weightBounds.handler, ...atMost, note },
     },
-    { name: "studio: the same, as it is", value: raw, unit: "kB", bound: 450, kind: "at most" },
+    { name: "studio: the same, as it is", value: handlerRaw, bound: weightBounds.handlerRaw, ...atMost },
   ];
 }
 

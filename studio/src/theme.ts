@@ -1,35 +1,19 @@
 import { signal } from "@preact/signals";
+import { keep, kept } from "./kept.ts";
 
 type Theme = "system" | "light" | "dark";
 
-const stored = (name: string): string | null => {
-  try {
-    return localStorage.getItem(name);
-  } catch {
-    // A page from disk may have no storage.
-    return null;
-  }
-};
-
-const store = (name: string, value: string): void => {
-  try {
-    localStorage.setItem(name, value);
-  } catch {
-    // The choice then lasts as long as the page.
-  }
-};
-
 const isTheme = (text: string | null): text is Theme => text === "system" || text === "light" || text === "dark";
 
-const given = stored("turnlog-theme");
+const given = kept("turnlog-theme");
 /** The theme that the reader chose. */
 export const theme = signal<Theme>(isTheme(given) ? given : "system");
 
-export const hasKeys = signal(stored("turnlog-keys") !== "off");
+export const hasKeys = signal(kept("turnlog-keys") !== "off");
 
 function setTheme(next: Theme): void {
   theme.value = next;
-  store("turnlog-theme", next);
+  keep("turnlog-theme", next);
   applyTheme();
 }
 
@@ -46,5 +30,5 @@ export function toggleTheme(): void {
 
 export function setKeys(isOn: boolean): void {
   hasKeys.value = isOn;
-  store("turnlog-keys", isOn ? "on" : "off");
+  keep("turnlog-keys", isOn ? "on" : "off");
 }

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { exportBundle } from "../../src/carry/carry-bundle.ts";
 import type { ShowDocument } from "../../src/documents/conversations.ts";
+import type { BiographyDocument } from "../../src/studio/biography-documents.ts";
 import { bundledStudio } from "../../src/studio/bundled-studio.ts";
 import { maskedEvent } from "../../src/studio/masked-event.ts";
-import type { BiographyDocument, OverviewDocument } from "../../src/studio/page-documents.ts";
+import type { OverviewDocument } from "../../src/studio/page-documents.ts";
 import type { StackDocument } from "../../src/studio/stack-documents.ts";
 import { cases } from "../support/cases.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";

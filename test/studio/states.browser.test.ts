@@ -53,6 +53,23 @@ describe("the page", () => {
     expect(page.faults).toEqual([]);
   });
 
+  test("gives a layer the hue that it had on the page before, also where others come first", async () => {
+    await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
+    const hues = `[...document.querySelectorAll(".hue")]
+      .map((each) => each.textContent.trim().split(/\\s+/).at(-1) + " " + each.className)`;
+    const page = await studio.visit("/costs?by=layer");
+    await page.locator(".hue").first().waitFor();
+    const before = new Set((await page.evaluate(hues)) as string[]);
+    await page.goto(`${studio.url}/c/${await newestId(studio.store)}?view=blame`);
+    await page.locator(".hue", { hasText: "speak-french" }).first().waitFor();
+    const after = new Set((await page.evaluate(hues)) as string[]);
+    const shared = [...before].filter((each) => after.has(each)).map((each) => each.split(" ")[0]);
+    const names = (of: ReadonlySet<string>) => new Set([...of].map((each) => each.split(" ")[0]));
+    const inBoth = [...names(before)].filter((name) => names(after).has(name));
+    expect(inBoth.length).toBeGreaterThan(1);
+    expect(shared.toSorted()).toEqual(inBoth.toSorted());
+  });
+
   test("shows a damaged event in red, what is sound before it, and goes on", async () => {
     const folder = demoStore();
     const address = `sqlite:${folder.file("turnlog.db")}`;

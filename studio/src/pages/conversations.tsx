@@ -51,9 +51,11 @@ export function Conversations() {
       title="Conversations"
       foot={
         <>
-          <span>
-            {grouped(rows.length)} of {grouped(list.total)} shown
-          </span>
+          {text.trim() === "" ? (
+            <span>
+              {grouped(rows.length)} of {grouped(list.total)} shown
+            </span>
+          ) : null}
           <span class="legend">
             <i /> chained <i class="r" /> rebased <i class="x" /> full
           </span>

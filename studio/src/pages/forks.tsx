@@ -138,7 +138,7 @@ function Row({
       <span class="num mid-only">{grouped(events)}</span>
       <Count of={chained} />
       <Count of={rebased} tone="warn" />
-      <Count of={full} tone="bad" />
+      <Count of={full} />
       <span class="num text-2">{lastAt === null ? "" : age(lastAt)}</span>
     </a>
   );

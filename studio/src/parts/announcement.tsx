@@ -11,7 +11,7 @@ export function Announcement({ revision, stack }: { readonly revision: number; r
   const words = useSignal("");
   const title = stack?.banner.title.map((part) => (typeof part === "string" ? part : part.layer)).join("") ?? "";
   useEffect(() => {
-    const timer = setTimeout(() => (words.value = `r${revision}, ${title}`), 400);
+    const timer = setTimeout(() => (words.value = `r${grouped(revision)}, ${title}`), 400);
     return () => clearTimeout(timer);
   }, [revision, title]);
   return (

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { printable, printableJson } from "../../../src/base/printable.ts";
 import type { InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
-import { age, dateAndTime, timeLeft } from "../format.ts";
+import { age, dateAndTime, grouped, timeLeft } from "../format.ts";
 import { heads } from "../live.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";
@@ -74,7 +74,7 @@ export function InboxDecision({
       <Field name="What led here">
         <Led document={data} />
         <a href={hrefOf(to)} onClick={(event) => follow(event, to)}>
-          Open the conversation at r{data.revision}
+          Open the conversation at r{grouped(data.revision)}
         </a>
       </Field>
       <Field name="Then">

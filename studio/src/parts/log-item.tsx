@@ -95,7 +95,9 @@ export function EventRow({ revision, row, top, isSelected, isWide, place, count,
       aria-selected={isSelected}
       aria-posinset={place + 1}
       aria-setsize={count}
-      title={row === null ? "" : `r${revision} ${row.sentence}${row.problem === null ? "" : `: ${row.problem}`}`}
+      title={
+        row === null ? "" : `r${grouped(revision)} ${row.sentence}${row.problem === null ? "" : `: ${row.problem}`}`
+      }
       onClick={() => onSelect(revision)}
     >
       <span class="r">{grouped(revision)}</span>

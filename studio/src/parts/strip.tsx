@@ -135,7 +135,7 @@ function Cell({ request, most, mostTokens, isCurrent, hasWords }: CellProps) {
         {hasWords ? (
           <>
             {verdict}
-            <span class="code">r{revision}</span>
+            <span class="code">r{grouped(revision)}</span>
           </>
         ) : null}
       </div>
@@ -175,7 +175,7 @@ const Share = ({ name, part, of }: { readonly name: string; readonly part: numbe
 function titleOf(request: StripRequest): string {
   const { revision, verdict, bytes: sent, heldBytes, tokens, ms } = request;
   return [
-    `r${revision}: ${verdict}`,
+    `r${grouped(revision)}: ${verdict}`,
     `${bytes(sent)} sent, about ${bytes(heldBytes)} held by the server`,
     cacheWords(request),
     ...(tokens === null ? [] : [`${grouped(tokens.output)} tokens out`]),

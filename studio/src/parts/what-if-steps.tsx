@@ -36,7 +36,7 @@ export function Verdict({
             ({ runId, kind, message, layer }) =>
               ` ${runId} would have failed${layer === null ? "" : ` by layer ${layer}`} (${kind}): ${message}.`,
           )}
-          {wanted === null ? "" : ` No request at r${wanted} was made again.`}
+          {wanted === null ? "" : ` No request at r${grouped(Number(wanted))} was made again.`}
         </p>
       </div>
     </section>
