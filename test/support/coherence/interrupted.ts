@@ -55,8 +55,8 @@ export class InterruptionReader {
 }
 
 /**
- * What docs/RUNS.md promises, told anew: the model is told of the newest run that broke off when a model had been asked that did not
- * refuse, once, and neither after a revert nor after a run that completed.
+ * Folds anew what docs/RUNS.md promises: the engine tells the model once that the newest run broke off after a request that was not
+ * refused. It does not after a revert, nor after a run that completed.
  */
 class InterruptionFold {
   readonly #notes: string[] = [];
