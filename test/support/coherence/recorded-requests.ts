@@ -1,8 +1,8 @@
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Decision } from "../../../src/domain/events/inference-events.ts";
 import { hasErasedBody, rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
+import { foldedHistory } from "../../../src/log/history/folded-history.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import { conversationView } from "../../../src/projections/conversation-view.ts";
 
 /** What the events say of one request: its strategy, and the body that they give again. */
 export type RecordedRequest = {
@@ -35,9 +35,7 @@ export async function recordedRequests(
   const warmUps = new Set<string>();
   for await (const id of store.conversations()) {
     const stream = `conversation-${id}`;
-    let view = conversationView.initial(stream);
-    for await (const recorded of store.conversation(id).history()) {
-      view = conversationView.apply(view, recorded);
+    for await (const { recorded, view } of foldedHistory(store.log, stream)) {
       const { event, revision } = recorded;
       if (event.type === "ResponseReceived" || event.type === "WarmUpAnswered") {
         const answered = requestByInference.get(event.data.inferenceId);

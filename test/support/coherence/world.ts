@@ -19,7 +19,7 @@ import { replayed } from "../replayed.ts";
 import { compacted } from "./compacted.ts";
 import { Connected } from "./connected.ts";
 import { Erasures } from "./erasures.ts";
-import { type Interruptions, interruptionsOf } from "./interrupted.ts";
+import { InterruptionReader, type Interruptions } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";
 import { broughtLayer, randomLayer } from "./random-layer.ts";
 import { cameAs, recordedRequests } from "./recorded-requests.ts";
@@ -133,6 +133,7 @@ class World {
     const troubles = this.#troubles;
     await using store = new TurnlogStore(troubles.operator.events, { encoding, codecs: this.#dialect.codecs });
     await using connected = new Connected();
+    const interruptions = new InterruptionReader(store);
     let conversation = store.conversation();
     let lastAsked: PlannedEndpoint | null = null;
     const instructions = random.chance(0.5) ? "Be exact." : "";
@@ -226,11 +227,13 @@ class World {
       });
       if (transport === "websocket" && this.#warming.chance(0.9)) await this.#warmUp(conversation, engine);
       const again = random.chance(0.1);
-      const before = await interruptionsOf(conversation);
+      const before = await interruptions.of(conversation, { hasSkips: troubles.operator.hasSkippedAny });
       const last = (await conversation.turn()).at(-1)?.text;
       const first = await this.#run(conversation, engine, { signal: abort.signal });
-      if (!troubles.hasSkipped && !before.isSkipped)
-        this.#compareNotes(before, await interruptionsOf(conversation), { note, last });
+      if (!troubles.hasSkipped && !before.isSkipped) {
+        const after = await interruptions.of(conversation, { hasSkips: troubles.operator.hasSkippedAny });
+        this.#compareNotes(before, after, { note, last });
+      }
       if (first !== null && again) await this.#run(conversation, engine, { again });
       else if (first !== null && random.chance(0.3) && !troubles.hasMeddled)
         await this.#deliverAgain(conversation, engine, first);

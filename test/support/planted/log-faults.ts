@@ -117,7 +117,7 @@ export const logFaults: readonly PlantedFault[] = [
   {
     of: "a process goes on with what an operator has skipped since it was read",
     file: "log/writer/held-fold.ts",
-    find: 'recorded.event.type === "EventSkipped" || recorded.event.type === "LinesErased"',
+    find: "changesEarlier(recorded.event)",
     put: "false",
     suite: "coherence/troubled",
   },
