@@ -53,4 +53,6 @@ export interface FrontAnswer {
   readonly responseId: string | undefined;
   /** From here on the server remembers the answer. Not called for an answer that breaks off. */
   readonly commit?: () => void;
+  /** How many bytes of the text have the whole answer: only what comes after it breaks off behind them. Absent: all. */
+  readonly wholeBytes?: number;
 }

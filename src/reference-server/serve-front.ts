@@ -41,13 +41,13 @@ export async function serveFront(
   }
   accepted.cache.begin();
   const error = fault?.kind === "stream-error" ? fault.error : undefined;
-  const { outgoing, responseId, commit } = accepted.render(
+  const { outgoing, responseId, commit, wholeBytes } = accepted.render(
     fault?.kind === "corrupt" ? wrong(answered) : answered,
     error,
   );
   received.responseId = responseId;
   if (responseId !== undefined) parts.readings.set(responseId, accepted.reading);
-  const isLost = isCut(fault, Buffer.byteLength(outgoing.text)) && fault.isActed !== true;
+  const isLost = isCut(fault, wholeBytes ?? Buffer.byteLength(outgoing.text)) && fault.isActed !== true;
   if (!isLost && error === undefined) commit?.();
   const text = fault?.kind === "unknown-end" ? withUnknownEnd(outgoing.text) : outgoing.text;
   await finish(exchange, { ...outgoing, text }, fault);

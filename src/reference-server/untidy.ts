@@ -90,3 +90,16 @@ export const idSaid = (untidy: Untidy, object: JsonObject, name: string): JsonOb
 /** Lines between the events of a stream that carry no data. */
 export const noise = (untidy: Untidy | undefined): string =>
   untidy?.pick(["", "event: ping\n\n", "data:\n\n", ": still here\n\n", "event: ping\ndata: \n\n"]) ?? "";
+
+/** The events of a stream as text, with such lines behind each, and how many bytes a client needs to have all events. */
+export function withNoise(
+  untidy: Untidy | undefined,
+  events: readonly string[],
+): { readonly text: string; readonly wholeBytes: number } {
+  let [text, whole] = ["", ""];
+  for (const event of events) {
+    whole = text + event;
+    text = whole + noise(untidy);
+  }
+  return { text, wholeBytes: Buffer.byteLength(whole) };
+}

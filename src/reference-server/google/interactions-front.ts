@@ -6,7 +6,7 @@ import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { noise, untidyFor } from "../untidy.ts";
+import { untidyFor, withNoise } from "../untidy.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { eventsOf, type InteractionHead, interactionBody, statusOf, stepsFor } from "./interaction-answer.ts";
 import { readingOf } from "./interaction-reading.ts";
@@ -48,12 +48,13 @@ export function createInteractionsFront(options: ReferenceServerOptions & { read
         commit,
       };
     }
-    const text = eventsOf(head, steps, { deltaLength, error })
+    const events = eventsOf(head, steps, { deltaLength, error })
       .map(({ event, data }) => ({ event, data: untidy === undefined ? data : untidyBegin(untidy, data) }))
-      .map(({ event, data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n${noise(untidy)}`)
-      .join("");
+      .map(({ event, data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    const { text, wholeBytes } = withNoise(untidy, events);
     const end = error === undefined ? "event: done\ndata: [DONE]\n\n" : "";
-    return { outgoing: { status: 200, contentType: eventStream, text: text + end }, responseId: head.id, commit };
+    const outgoing = { status: 200, contentType: eventStream, text: text + end };
+    return { outgoing, responseId: head.id, commit, wholeBytes };
   }
 
   return {

@@ -8,7 +8,7 @@ import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReceivedRequest, ReferenceServerOptions } from "../options.ts";
 import type { Refusal } from "../refusals.ts";
-import { noise, untidyFor } from "../untidy.ts";
+import { untidyFor, withNoise } from "../untidy.ts";
 import { isObject, type JsonObject, stringOf } from "../wire.ts";
 import { Diagnoses } from "./diagnoses.ts";
 import { contentOf, eventsOf } from "./message.ts";
@@ -66,10 +66,11 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
     const tidy = eventsOf(message, deltaLength);
     const events = untidy === undefined ? tidy : untidyEvents(untidy, tidy);
     const sent = wrong === undefined ? events : [...events.slice(0, 2), wrong];
-    const text = sent
-      .map((event) => `event: ${stringOf(event["type"]) ?? ""}\ndata: ${JSON.stringify(event)}\n\n${noise(untidy)}`)
-      .join("");
-    return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id, ...kept };
+    const { text, wholeBytes } = withNoise(
+      untidy,
+      sent.map((event) => `event: ${stringOf(event["type"]) ?? ""}\ndata: ${JSON.stringify(event)}\n\n`),
+    );
+    return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id, wholeBytes, ...kept };
   }
 
   return {

@@ -115,3 +115,21 @@ test("streams the events that Google documents, and counts what it has read befo
   const { usage = null } = again.body;
   expect(isObject(usage) && Number(usage["total_cached_tokens"]) > 0).toBe(true);
 });
+
+test("a stream that breaks off is kept if its client has the completed interaction, and not before", async () => {
+  const streamed = { model: "gemini-3-pro", input: "Hi.", stream: true };
+  const { text } = await post(streamed);
+  const whole = text.indexOf("event: done");
+  expect(text.slice(0, whole)).toContain("interaction.completed");
+  for (const [afterBytes, status] of [
+    [whole - 1, 404],
+    [whole, 200],
+    [text.length - 1, 200],
+  ] as const) {
+    server.clear();
+    server.inject({ kind: "cut", afterBytes });
+    await expect(post(streamed)).rejects.toThrow();
+    const id = server.requests[0]?.responseId ?? "";
+    expect(await asked("And?", { previous_interaction_id: id })).toMatchObject({ status });
+  }
+});
