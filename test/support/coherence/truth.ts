@@ -28,6 +28,8 @@ export type Said = {
   readonly quotedAs?: string;
   /** What an erased result was, if nothing that a server holds is it: a message about it may be. */
   readonly heldAs?: string;
+  /** Reasoning that a request may go without, and went without: what stands around it is as if it were not there. */
+  readonly isLeftOut?: boolean;
   /** A hosted item's type and id. */
   readonly hosted?: { readonly type: string; readonly id: string };
 };
@@ -69,13 +71,23 @@ export function expectedLines(
   { instructions, tools }: SaidBeside,
   endpoint: Endpoint,
 ): readonly string[] {
-  const { wire } = endpoint;
-  const lines = readable(said, endpoint);
-  if (wire.reads !== undefined) {
-    const heard: Told[] = lines.filter((line) => line.kind !== "hosted");
-    if (instructions !== "") heard.unshift({ kind: "text", role: "system", text: instructions, leads: 0 });
-    return expectedReading([...tools, ...wire.reads(heard)]);
+  const { reads } = endpoint.wire;
+  if (reads !== undefined) {
+    const heardOf = (all: readonly Said[]): readonly Told[] => {
+      const heard: Told[] = readable(all, endpoint).filter((line) => line.kind !== "hosted");
+      if (instructions !== "") heard.unshift({ kind: "text", role: "system", text: instructions, leads: 0 });
+      return reads(heard);
+    };
+    // Reasoning of several answers may be read as one.
+    const thoughts = heardOf(said).flatMap((line) => (line.kind === "reasoning" ? [line.text] : []));
+    const isLeftOut = ({ kind, text }: Said): boolean =>
+      kind === "reasoning" && !thoughts.some((thought) => thought.includes(text));
+    return expectedReading([
+      ...tools,
+      ...heardOf(said.map((one) => (isLeftOut(one) ? { ...one, isLeftOut: true } : one))),
+    ]);
   }
+  const lines = readable(said, endpoint);
   return expectedReading([
     ...(instructions === "" ? [] : [{ kind: "instructions", text: instructions } as const]),
     ...tools,
@@ -116,7 +128,7 @@ function readable(said: readonly Said[], { wire, server }: Endpoint): readonly L
     let one = given;
     // What only its own server understands is read nowhere else.
     const isOwn = one.kind === "reasoning" || one.kind === "hosted";
-    if (isOwn && (!intact.has(index) || one.server !== server)) continue;
+    if (isOwn && (!intact.has(index) || one.server !== server || one.isLeftOut === true)) continue;
     let parts = partsTaken(said, index, { wire, server });
     // A message of which nothing can be said is as if it were not there.
     if (parts === null) continue;

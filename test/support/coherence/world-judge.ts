@@ -111,7 +111,17 @@ export class WorldJudge {
         this.blame(`request ${this.#judged} has no reading, or block ${unknown} of its Turn was never said`);
         continue;
       }
-      const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
+      const mayLackHosted = this.#dialect.hasIds && this.#speech.hostedMayBeMissing;
+      // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
+      const mayLackReasoning =
+        mayLackHosted || this.#speech.reasoningMayBeMissing || this.#dialect.leavesReasoning === true;
+      const isRead = ({ text }: Said): boolean => lines.some((line) => line.endsWith(hashOf(text)));
+      const known = said
+        .filter((one) => one !== null)
+        .map((one) => this.#asHeard(one))
+        .map((one) =>
+          one.kind === "reasoning" && mayLackReasoning && !isRead(one) ? { ...one, isLeftOut: true } : one,
+        );
       const isApart = this.#dialect.systemStandsFirst === true;
       // What is left out has no words, but it stands between messages all the same.
       const leading = all.includes("left-out") ? all.indexOf("left-out") : all.length;
@@ -126,11 +136,7 @@ export class WorldJudge {
       if (request.bodyText.includes("which was not there before:]")) this.#tally.toldLate += 1;
       if (known.some(({ text }) => this.#speech.isNote(text))) this.#tally.interrupted += 1;
       if (rest.length < known.length) this.#tally.instructed += 1;
-      const mayLackHosted = this.#dialect.hasIds && this.#speech.hostedMayBeMissing;
       const isCompared = (line: string): boolean => !mayLackHosted || !line.includes("web_search_call");
-      // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
-      const mayLackReasoning =
-        mayLackHosted || this.#speech.reasoningMayBeMissing || this.#dialect.leavesReasoning === true;
       const judged = (of: readonly string[]) =>
         judge(of.filter(isCompared), lines.filter(isCompared), { reasoning: mayLackReasoning ? "subset" : "exact" });
       const judgement = judged(expected);
