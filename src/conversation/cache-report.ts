@@ -5,7 +5,7 @@ import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
 import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
-import { changedSettings, isInBoth } from "../engine/planning/request-settings.ts";
+import { changedSettings, differsForCertain } from "../engine/planning/request-settings.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readEvents } from "../log/history/read-events.ts";
@@ -19,7 +19,13 @@ import { walkCache } from "../providers/caching/cache-walk.ts";
 import { cachedRequest } from "../providers/caching/cached-request.ts";
 import { shownText } from "../wording/shown-text.ts";
 import { adviceFor } from "./cache-advice.ts";
-import { blocksChangedBy, type CacheCulprit, instructionsChangedBy } from "./cache-culprit.ts";
+import {
+  blocksChangedBy,
+  bySettings,
+  type CacheCulprit,
+  imagesChangedBy,
+  instructionsChangedBy,
+} from "./cache-culprit.ts";
 import { type CacheTrail, outcomeOf, type PromptOutcome } from "./cache-trail.ts";
 import type { FoundRequest, RequestPlace } from "./find-request.ts";
 import { missAfterErasure } from "./miss-after-erasure.ts";
@@ -183,7 +189,7 @@ function changedNames(before: SentPrompt, asked: Asked): readonly string[] {
   const [then, own] = [settingsOf(before, asked), settingsOf(now, asked)];
   if (then === null || own === null) return [];
   const hasErased = [before, now].some(({ request }) => trail.erasedSettings.has(request.settingsDigest));
-  return changedSettings(then, own).filter((name) => !hasErased || isInBoth(then, own, name));
+  return changedSettings(then, own).filter((name) => !hasErased || differsForCertain(then, own, name));
 }
 
 /** The verdict against the requests of its endpoint; if there were none, against those of others that its wire serves. */
@@ -237,13 +243,14 @@ function culpritOf(
 ): CacheCulprit | null {
   // Others may have cached more of the prompt, or the answer says nothing: what changed has changed all the same.
   const lead = cause === "untold" || cause === "more-than-known" ? foreseen : cause;
-  const bySettings = { author: { kind: "settings" }, divergence: null, edit: null, changed: null } as const;
-  if (lead === "setting-changed" || lead === "tools-changed" || lead === "other-partition" || lead === "no-breakpoint")
-    return bySettings;
-  if (lead !== "changed") return null;
+  const isOfImages = lead === "setting-changed" && unit?.name === "images";
+  const ofSettings = ["setting-changed", "tools-changed", "other-partition", "no-breakpoint"];
+  if (ofSettings.includes(lead) && !isOfImages) return bySettings;
+  if (lead !== "changed" && !isOfImages) return null;
   const { view, recorded } = found;
   const { provenance } = recordedPlan(view, recorded);
   const compared = { then, now, provenance, blame: view.client.blame ?? notRead() };
+  if (isOfImages) return imagesChangedBy(compared);
   return unit?.kind === "system" ? instructionsChangedBy(compared) : blocksChangedBy(compared);
 }
 

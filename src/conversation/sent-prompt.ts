@@ -1,5 +1,6 @@
 import type { JsonObject } from "../base/json.ts";
 import { Block } from "../domain/block.ts";
+import { erasedPartTypes } from "../domain/events/erased-content.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { BlockId } from "../domain/ids.ts";
@@ -60,15 +61,13 @@ export function wholeInput(
     starts.push(input.length);
     const { scope, decision } = part.request;
     const carriage = { codec, scope, itemIds: decision.capabilities["itemIds"] === true };
-    const standIns = standInsOf(part);
-    const asSent = (each: SentBlock): SentBlock =>
-      each.block.isErased && !standIns.has(each.block.id) ? { ...each, block: beforeErasure(each.block) } : each;
+    const sent = beforeErasures(part);
     const add = (blocks: readonly SentBlock[]): void => {
-      for (const each of blocks) input.push(asSent(each));
+      for (const each of blocks) input.push(each);
     };
-    add(shapedBlocks(part.input.slice(decision.sendFrom), part.from, [], carriage));
+    add(shapedBlocks(sent.slice(decision.sendFrom), part.from, [], carriage));
     placed.push({ before: input.length, details: decision.details });
-    add(shapedBlocks(part.input, decision.sendFrom, decision.repairs, carriage));
+    add(shapedBlocks(sent, decision.sendFrom, decision.repairs, carriage));
   }
   return { input, placed, starts };
 }
@@ -80,19 +79,47 @@ export const erasedIn = (prompt: SentPrompt): ReadonlySet<BlockId | null> =>
 const standInsOf = ({ input, request: { decision } }: Pick<Part, "input" | "request">): ReadonlySet<BlockId | null> =>
   new Set(decision.repairs.filter(isOfErasure).map(({ index }) => input.at(index)?.id ?? null));
 
+/** The Turn of a part as it was when it was sent. The repairs were made for these blocks, parts and all. */
+function beforeErasures(part: Part): Turn {
+  const standIns = standInsOf(part);
+  const isOfLater = ({ isErased, id }: Block): boolean => isErased && !standIns.has(id);
+  const { input, from } = part;
+  const sent = input.after(from);
+  if (!sent.some(isOfLater)) return input;
+  return input.slice(from).concat(sent.map((block) => (isOfLater(block) ? beforeErasure(block) : block)));
+}
+
 /** A block that was sent before it was erased: its content is not known, but its name tells it from the stand-in and from other blocks. */
-function beforeErasure(block: Block): Block {
-  const { id, kind, wire, recordedAs } = block;
+function beforeErasure({ id, kind, wire, payload, recordedAs, type }: Block): Block {
   const text = `[erased ${recordedAs}]`;
-  const { content, summary, output, arguments: called, ...facts } = block.payload;
-  const parts = [{ type: "text", text }];
+  const { content, summary, output, arguments: called, ...facts } = payload;
+  const types = erasedPartTypes(payload);
+  const parts = types.map((each) => partBeforeErasure(each, text));
+  const said = parts.length > 0 ? parts : [{ type: "text", text }];
   const members = {
-    ...(content === undefined ? {} : { content: parts }),
-    ...(summary === undefined ? {} : { summary: parts }),
-    ...(output === undefined ? {} : { output: text }),
-    ...(called === undefined ? {} : { arguments: block.type === "custom" ? text : JSON.stringify({ erased: text }) }),
+    ...(content === undefined ? {} : { content: said }),
+    ...(summary === undefined ? {} : { summary: [{ type: "text", text }] }),
+    ...(output === undefined ? {} : { output: parts.length > 0 ? parts : text }),
+    ...(called === undefined ? {} : { arguments: type === "custom" ? text : JSON.stringify({ erased: text }) }),
   };
   return new Block({ id, kind, wire, payload: { ...facts, ...members } });
+}
+
+/** A part of a type that every codec can write. */
+function partBeforeErasure(type: string, text: string): JsonObject {
+  const data = (mediaType: string): string => `data:${mediaType};base64,${btoa(text)}`;
+  switch (type) {
+    case "image":
+      return { type, url: data("image/png") };
+    case "file":
+      return { type, name: "erased.pdf", data: data("application/pdf") };
+    case "audio":
+      return { type, audio: { data: btoa(text), format: "wav" } };
+    case "refusal":
+      return { type, refusal: text };
+    default:
+      return { type: "text", text };
+  }
 }
 
 /** The blocks of the Turn that this was made from, without those that were left out. What was held before has the same places. */

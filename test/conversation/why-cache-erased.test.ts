@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { system, user } from "../../src/domain/make-block.ts";
+import { image, system, user } from "../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
@@ -16,6 +16,12 @@ const veil = (version: string) =>
   lens({
     ...{ name: "veil", version },
     hide: (block) => (block.text.startsWith("three") ? block.withText(`${version} ${block.text}`) : block),
+  });
+/** Does not show the model the blocks that begin so. */
+const without = (version: string, hidden: string) =>
+  defineMiddleware({ name: "without", version }, (next) => async (turn) => {
+    const shown = turn.filter(({ text }) => !text.startsWith(hidden));
+    return turn.concat((await next(shown)).after(shown.length));
   });
 const erasure = { kind: "erasure" };
 
@@ -94,6 +100,59 @@ test("requests from before the erasure have the verdicts that they had", async (
   expect(before.map(({ cause }) => cause)).toEqual(["first", "read", "read", "changed"]);
   await erase("two");
   expect(await verdicts()).toEqual(before);
+});
+
+const picture = (text: string) => user([{ type: "text", text }, image(`data:image/png;base64,${btoa(text)}`)]);
+
+test("Anthropic's cache depends on whether there are images, and of an erased block it is known whether it had one", async () => {
+  await using world = await begun(messages);
+  const { talk, erase, ask, whyAt } = world;
+  await ask("one");
+  await ask("two");
+  await talk.append(picture("Look."));
+  await ask("three");
+  const { revision, cache } = await whyAt();
+  expect(cache).toMatchObject({ cause: "setting-changed", unit: { name: "images" }, author: { kind: "settings" } });
+  await erase("Look.");
+  expect((await whyAt(revision)).cache).toEqual(cache);
+});
+
+test("if an erasure took the only image, it is blamed for what the cache lost by that", async () => {
+  await using world = await begun(messages);
+  const { talk, server, erase, ask, whyAt } = world;
+  for (const said of ["Look.", "See."]) await talk.append(picture(said));
+  for (const said of threeTimes) await ask(said);
+  const first = await erase("Look.");
+  await ask("four");
+  // There is another one still.
+  expect((await whyAt()).cache).toMatchObject({ cause: "changed", author: erasure, divergence: { blockId: first } });
+  const second = await erase("See.");
+  await ask("five");
+  expect(server.requests.at(-1)?.cache).toMatchObject({ reason: "setting-changed" });
+  expect((await whyAt()).cache).toMatchObject({
+    ...{ cause: "setting-changed", unit: { name: "images" }, author: erasure, avoid: null },
+    divergence: { blockId: second, change: "erased", actor: { name: "dpo" } },
+  });
+});
+
+test("two blocks that requests sent without some of their parts are not alike once both are erased", async () => {
+  await using world = await begun(messages);
+  const { talk, erase, ask, whyAt } = world;
+  for (const said of ["Left", "Right"])
+    await talk.append(
+      user([
+        { type: "text", text: long(said) },
+        { type: "refusal", refusal: "No." },
+      ]),
+    );
+  await ask("one", { middleware: [without("1.0.0", "Left")] });
+  await ask("two", { middleware: [without("1.1.0", "Right")] });
+  const { revision, cache, decision } = await whyAt();
+  expect(decision.repairs).toMatchObject([{ rule: "omit-parts", index: 0 }]);
+  await erase("Left");
+  await erase("Right");
+  const { cause, unit, author } = (await whyAt(revision)).cache;
+  expect({ cause, unit, author }).toEqual({ cause: cache.cause, unit: cache.unit, author: cache.author });
 });
 
 test("the earliest change leads: of an erasure and a layer, the one of the earlier block", async () => {
@@ -187,6 +246,22 @@ test("of settings that were erased with the instructions, why names only the ins
   await erase("Be kind.");
   await ask("two", { tools: [lookUp] });
   expect((await whyAt()).cache.changedSettings).toEqual(["instructions"]);
+});
+
+test("a tool of which an erasure left only the name counts as no changed setting", async () => {
+  await using world = await begun(gemini);
+  const { talk, erase, ask, whyAt } = world;
+  const inputSchema = z.object({ of: z.string() });
+  const lookUp = tool({ name: "look-up", description: "Looks up.", inputSchema, execute: async () => "found" });
+  await talk.append([system(long("Be kind."))]);
+  for (const said of ["one", "two"]) await ask(said, { tools: [lookUp], middleware: [without("1.0.0", "Be kind.")] });
+  await ask("three", { tools: [lookUp] });
+  const { revision, before, decision } = await whyAt();
+  expect([before?.changedSettings, decision.cache?.settings]).toEqual([["instructions"], ["instructions"]]);
+  await erase("Be kind.");
+  expect((await whyAt(revision)).before?.changedSettings).toEqual([]);
+  await ask("four", { tools: [lookUp], middleware: [without("1.0.0", "Be kind.")] });
+  expect((await whyAt()).decision.cache?.settings).toEqual([]);
 });
 
 test("a fork from before the erasure is told apart from its parent by the repair, also if its log does not say who erased it", async () => {
