@@ -162,9 +162,10 @@ function whole(
   const counts = outcome?.counts ?? null;
   // Erased settings depend on the request that is explained.
   const isOwn = settings === prompt.settings && !isBare;
+  const prompts = wholePromptsOf(asked.trail, asked.found.codecs);
   const { body, ...known } = isOwn
-    ? wholePromptsOf(asked.trail).of(prompt, codec)
-    : wholePromptOf(prompt, codec, { settings, isBare });
+    ? prompts.of(prompt, codec)
+    : wholePromptOf(prompt, codec, { settings, isBare, lengthOf: prompts.lengths.of });
   const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
   const model = counts?.served ?? textOrEmpty(settings["model"]);
   return cachedRequest({ ...logged, family: codec.family, model, settings, body, known }, asked.rules);

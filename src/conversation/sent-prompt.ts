@@ -41,12 +41,16 @@ export const inputBefore = ({ input, placed, starts }: WholeInput): WholeInput =
   starts: starts.slice(0, -1),
 });
 
-/** @param held - What is known of the prompt, or of a request that it continues from. */
-export function wholeInput(
-  prompt: SentPrompt,
-  codec: Codec,
-  held: (at: SentPrompt) => WholeInput | undefined,
-): WholeInput {
+/** The length in bytes of the stand-in for the content of a block that was sent before it was erased. */
+export type LengthOf = (block: Block) => number;
+
+export type KnownInput = {
+  /** What is known of the prompt, or of a request that it continues from. */
+  readonly held: (at: SentPrompt) => WholeInput | undefined;
+  readonly lengthOf: LengthOf;
+};
+
+export function wholeInput(prompt: SentPrompt, codec: Codec, { held, lengthOf }: KnownInput): WholeInput {
   const parts: Part[] = [];
   let known: WholeInput | undefined;
   for (let at: SentPrompt | null = prompt; at !== null; at = at.before) {
@@ -59,17 +63,41 @@ export function wholeInput(
   const starts = known?.starts.slice() ?? [];
   for (const part of parts.reverse()) {
     starts.push(input.length);
-    const { scope, decision } = part.request;
-    const carriage = { codec, scope, itemIds: decision.capabilities["itemIds"] === true };
-    const sent = beforeErasures(part);
+    const { decision } = part.request;
     const add = (blocks: readonly SentBlock[]): void => {
       for (const each of blocks) input.push(each);
     };
-    add(shapedBlocks(sent.slice(decision.sendFrom), part.from, [], carriage));
+    const answer = { ...part, input: part.input.slice(decision.sendFrom) };
+    add(shapedBlocks(beforeErasures(answer, lengthOf), part.from, [], carriageOf(part, codec)));
     placed.push({ before: input.length, details: decision.details });
-    add(shapedBlocks(sent, decision.sendFrom, decision.repairs, carriage));
+    add(sentInput(part, codec, lengthOf));
   }
   return { input, placed, starts };
+}
+
+const carriageOf = ({ request: { scope, decision } }: Pick<Part, "request">, codec: Codec) => ({
+  ...{ codec, scope, itemIds: decision.capabilities["itemIds"] === true },
+});
+
+/** What a request sent itself, after the repairs. */
+export function sentInput(
+  { input, request }: Pick<Part, "input" | "request">,
+  codec: Codec,
+  lengthOf: LengthOf,
+): readonly SentBlock[] {
+  const { sendFrom, repairs } = request.decision;
+  const sent = beforeErasures({ input, request, from: sendFrom }, lengthOf);
+  return shapedBlocks(sent, sendFrom, repairs, carriageOf({ request }, codec));
+}
+
+/** The blocks that a request sent itself, each as often as it sent it, and that were erased since. */
+export function erasedSince({ input, request }: Pick<Part, "input" | "request">): readonly Block[] {
+  const { sendFrom, repairs } = request.decision;
+  const standIns = standInsOf({ input, request });
+  const omitted = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
+  return input
+    .after(sendFrom)
+    .filter(({ isErased, id }, offset) => isErased && !standIns.has(id) && !omitted.has(sendFrom + offset));
 }
 
 /** The blocks for which a prompt had stand-ins, or which it left out, because their content had been erased. */
@@ -80,30 +108,34 @@ const standInsOf = ({ input, request: { decision } }: Pick<Part, "input" | "requ
   new Set(decision.repairs.filter(isOfErasure).map(({ index }) => input.at(index)?.id ?? null));
 
 /** The Turn of a part as it was when it was sent. The repairs were made for these blocks, parts and all. */
-function beforeErasures(part: Part): Turn {
+function beforeErasures(part: Part, lengthOf: LengthOf): Turn {
   const standIns = standInsOf(part);
   const isOfLater = ({ isErased, id }: Block): boolean => isErased && !standIns.has(id);
   const { input, from } = part;
   const sent = input.after(from);
   if (!sent.some(isOfLater)) return input;
-  return input.slice(from).concat(sent.map((block) => (isOfLater(block) ? beforeErasure(block) : block)));
+  const asSent = (block: Block): Block => (isOfLater(block) ? beforeErasure(block, lengthOf(block)) : block);
+  return input.slice(from).concat(sent.map(asSent));
 }
 
 /** A block that was sent before it was erased: its content is not known, but its name tells it from the stand-in and from other blocks. */
-function beforeErasure({ id, kind, wire, payload, recordedAs, type }: Block): Block {
-  const text = `[erased ${recordedAs}]`;
+function beforeErasure({ id, kind, wire, payload, recordedAs, type }: Block, length: number): Block {
+  const name = recordedAs.slice(0, leastLength);
+  const text = name.padEnd(length, "x");
   const { content, summary, output, arguments: called, ...facts } = payload;
   const types = erasedPartTypes(payload);
-  const parts = types.map((each) => partBeforeErasure(each, text));
-  const said = parts.length > 0 ? parts : [{ type: "text", text }];
+  const parts = types.map((each, place) => partBeforeErasure(each, place === 0 ? text : name));
   const members = {
-    ...(content === undefined ? {} : { content: said }),
+    ...(content === undefined ? {} : { content: parts.length > 0 ? parts : [{ type: "text", text }] }),
     ...(summary === undefined ? {} : { summary: [{ type: "text", text }] }),
     ...(output === undefined ? {} : { output: parts.length > 0 ? parts : text }),
     ...(called === undefined ? {} : { arguments: type === "custom" ? text : JSON.stringify({ erased: text }) }),
   };
   return new Block({ id, kind, wire, payload: { ...facts, ...members } });
 }
+
+/** The stand-in for a block that was sent before it was erased is at least this long, in bytes: part of its name. */
+export const leastLength = 16;
 
 /** A part of a type that every codec can write. */
 function partBeforeErasure(type: string, text: string): JsonObject {

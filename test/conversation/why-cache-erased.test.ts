@@ -23,6 +23,10 @@ const without = (version: string, hidden: string) =>
     const shown = turn.filter(({ text }) => !text.startsWith(hidden));
     return turn.concat((await next(shown)).after(shown.length));
   });
+const lookUp = tool({
+  ...{ name: "look-up", description: "Looks up.", inputSchema: z.object({ of: z.string() }) },
+  execute: async () => "found",
+});
 const erasure = { kind: "erasure" };
 
 /** Three exchanges, and the means to erase a block and to go on. Every request says the whole conversation, unless its mode says otherwise. */
@@ -239,8 +243,6 @@ test.each(Object.entries(cachedProviders))(
 test("of settings that were erased with the instructions, why names only the instructions as changed", async () => {
   await using world = await begun(gemini);
   const { talk, erase, ask, whyAt } = world;
-  const description = "Looks up.";
-  const lookUp = tool({ name: "look-up", description, inputSchema: z.object({}), execute: async () => "found" });
   await talk.append([system(long("Be kind."))]);
   await ask("one", { tools: [lookUp] });
   await erase("Be kind.");
@@ -248,11 +250,28 @@ test("of settings that were erased with the instructions, why names only the ins
   expect((await whyAt()).cache.changedSettings).toEqual(["instructions"]);
 });
 
+test.each(Object.entries(cachedProviders))(
+  "%s: what is estimated by bytes, and the cause that follows from it, stays as it was before a long text was erased",
+  async (_, wire) => {
+    await using world = await begun(wire);
+    const { talk, erase, ask, whyAt } = world;
+    const hidden = { tools: [lookUp], middleware: [without("1.0.0", "First")] };
+    await talk.append(long("First"));
+    await talk.append(long("Second"));
+    for (const said of ["one", "two"]) await ask(said, hidden);
+    await ask("three", { tools: [lookUp] });
+    const { revision, cache } = await whyAt();
+    expect(cache).toMatchObject({ cause: "changed", author: { name: "without" }, shared: { isAbout: true } });
+    for (const gone of ["First", "Second"]) {
+      await erase(gone);
+      expect((await whyAt(revision)).cache).toEqual({ ...cache, edit: { ...cache.edit, after: "[erased]" } });
+    }
+  },
+);
+
 test("a tool of which an erasure left only the name counts as no changed setting", async () => {
   await using world = await begun(gemini);
   const { talk, erase, ask, whyAt } = world;
-  const inputSchema = z.object({ of: z.string() });
-  const lookUp = tool({ name: "look-up", description: "Looks up.", inputSchema, execute: async () => "found" });
   await talk.append([system(long("Be kind."))]);
   for (const said of ["one", "two"]) await ask(said, { tools: [lookUp], middleware: [without("1.0.0", "Be kind.")] });
   await ask("three", { tools: [lookUp] });
