@@ -1,6 +1,7 @@
 import { type JsonObject, textOrEmpty } from "../base/json.ts";
 import type { PriceFile } from "../bill/price-file.ts";
 import { priceOfMiss } from "../bill/price-of-miss.ts";
+import type { Block } from "../domain/block.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
 import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
@@ -172,17 +173,36 @@ function whole(
 }
 
 /**
- * The settings of a prompt. If they were erased with a system block, the instructions are the part that differs for certain, and the others
- * count as those of the request that is explained; if they were erased for another reason, nothing is known of them: null.
+ * The settings of a prompt, to compare with the request that is explained. If settings of one of them were erased, those count as equal that do
+ * not differ for certain. Of erased instructions it is only known what system blocks they were made of: null if those are not known, or the
+ * same as in the request, which has other settings.
  */
 function settingsOf(
   { request, settings, outgoing }: SentPrompt,
   { trail, prompt }: Pick<Asked, "trail" | "prompt">,
 ): JsonObject | null {
-  if (!trail.erasedSettings.has(request.settingsDigest)) return settings;
-  if (!leadingSystemBlocks(outgoing).some(({ isErased }) => isErased)) return null;
-  return { ...prompt.settings, instructions: `[erased ${request.settingsDigest}]` };
+  const [isErased, isOwnErased] = [request, prompt.request].map((each) =>
+    trail.erasedSettings.has(each.settingsDigest),
+  );
+  if (isErased !== true && isOwnErased !== true) return settings;
+  const others = changedSettings(prompt.settings, settings).filter((name) =>
+    differsForCertain(prompt.settings, settings, name),
+  );
+  const { instructions: _, ...rest } = {
+    ...prompt.settings,
+    ...Object.fromEntries(others.map((name) => [name, settings[name]])),
+  };
+  const { instructions } = settings;
+  if (isErased !== true) return instructions === undefined ? rest : { ...rest, instructions };
+  const blocks = leadingSystemBlocks(outgoing);
+  if (!blocks.some((block) => block.isErased)) return null;
+  const isSame = request.settingsDigest === prompt.request.settingsDigest;
+  if (isOwnErased === true && !isSame && areSame(blocks, leadingSystemBlocks(prompt.outgoing))) return null;
+  return { ...rest, instructions: `[erased ${request.settingsDigest}]` };
 }
+
+const areSame = (one: readonly Block[], other: readonly Block[]): boolean =>
+  one.length === other.length && one.every((block, place) => other[place]?.recordedAs === block.recordedAs);
 
 /** The settings that a request does not have in common with an earlier one, as far as it is known. */
 function changedNames(before: SentPrompt, asked: Asked): readonly string[] {
@@ -217,17 +237,25 @@ const isRejected = ({ outcomes }: CacheTrail, { request }: SentPrompt): boolean 
 function walked(earlier: readonly SentPrompt[], own: CachedRequest, asked: Asked): CacheVerdict | null {
   const { outcomes } = asked.trail;
   const prompts: CachedRequest[] = [];
+  /** How many are newer than the newest one that is not known: that one may share more than those before it. */
+  let known = Number.POSITIVE_INFINITY;
   let bytes = 0;
   for (const each of earlier.slice(-maxCompared).toReversed()) {
     const request = whole(each, outcomes.get(each.request.inferenceId), asked);
-    if (request === null) continue;
+    if (request === null) {
+      if (settingsOf(each, asked) === null) known = Math.min(known, prompts.length);
+      continue;
+    }
     prompts.push(within(request, each.request.scope));
     bytes += request.units.reduce((sum, unit) => sum + unit.bytes, 0);
     if (bytes > maxComparedBytes) break;
   }
   const { other, prompt } = asked;
   const others = other === null ? [] : [within(other.prefix, prompt.request.scope)];
-  return walkCache([...others, ...prompts.toReversed(), within(own, prompt.request.scope)]).at(-1) ?? null;
+  const verdict = walkCache([...others, ...prompts.toReversed(), within(own, prompt.request.scope)]).at(-1) ?? null;
+  if (verdict === null || verdict.foreseen === "read") return verdict;
+  const isKnown = prompts.slice(0, known).some(({ id }) => id === verdict.against);
+  return known === Number.POSITIVE_INFINITY || isKnown ? verdict : null;
 }
 
 /** Endpoints do not see each other's entries. */

@@ -120,7 +120,14 @@ const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Of prompts whose settings were erased turnlog knows neither what a cache held nor whether those settings had changed. */
 const isUnknown = (name: string, { then, now }: Readonly<Record<"then" | "now", Readonly<Record<string, unknown>>>>) =>
-  name === "cache" || (name === "changedSettings" && isSubset(now[name], then[name]));
+  (name === "cache" && isOfUnknownCause(now[name])) || (name === "changedSettings" && isSubset(now[name], then[name]));
+
+const isOfUnknownCause = (cache: unknown): boolean =>
+  isNested(cache) &&
+  cache["cause"] === "unknown" &&
+  cache["foreseen"] === "unknown" &&
+  cache["against"] === null &&
+  cache["edit"] === null;
 
 const isSubset = (part: unknown, of: unknown): boolean =>
   Array.isArray(part) && Array.isArray(of) && part.every((item) => of.includes(item));
