@@ -1,12 +1,9 @@
-import { type JsonObject, textOrEmpty } from "../base/json.ts";
+import { textOrEmpty } from "../base/json.ts";
 import type { PriceFile } from "../bill/price-file.ts";
 import { priceOfMiss } from "../bill/price-of-miss.ts";
-import type { Block } from "../domain/block.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
-import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
-import { changedSettings, differsForCertain } from "../engine/planning/request-settings.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readEvents } from "../log/history/read-events.ts";
@@ -29,6 +26,7 @@ import {
 } from "./cache-culprit.ts";
 import { type CacheTrail, outcomeOf, type PromptOutcome } from "./cache-trail.ts";
 import type { FoundRequest, RequestPlace } from "./find-request.ts";
+import { changedNames, settingsOf } from "./known-settings.ts";
 import { missAfterErasure } from "./miss-after-erasure.ts";
 import { type OtherPrefix, otherPrefix } from "./other-prefix.ts";
 import type { RequestCache } from "./request-cache.ts";
@@ -172,47 +170,6 @@ function whole(
   return cachedRequest({ ...logged, family: codec.family, model, settings, body, known }, asked.rules);
 }
 
-/**
- * The settings of a prompt, to compare with the request that is explained. If settings of one of them were erased, those count as equal that do
- * not differ for certain. Of erased instructions it is only known what system blocks they were made of: null if those are not known, or the
- * same as in the request, which has other settings.
- */
-function settingsOf(
-  { request, settings, outgoing }: SentPrompt,
-  { trail, prompt }: Pick<Asked, "trail" | "prompt">,
-): JsonObject | null {
-  const [isErased, isOwnErased] = [request, prompt.request].map((each) =>
-    trail.erasedSettings.has(each.settingsDigest),
-  );
-  if (isErased !== true && isOwnErased !== true) return settings;
-  const others = changedSettings(prompt.settings, settings).filter((name) =>
-    differsForCertain(prompt.settings, settings, name),
-  );
-  const { instructions: _, ...rest } = {
-    ...prompt.settings,
-    ...Object.fromEntries(others.map((name) => [name, settings[name]])),
-  };
-  const { instructions } = settings;
-  if (isErased !== true) return instructions === undefined ? rest : { ...rest, instructions };
-  const blocks = leadingSystemBlocks(outgoing);
-  if (!blocks.some((block) => block.isErased)) return null;
-  const isSame = request.settingsDigest === prompt.request.settingsDigest;
-  if (isOwnErased === true && !isSame && areSame(blocks, leadingSystemBlocks(prompt.outgoing))) return null;
-  return { ...rest, instructions: `[erased ${request.settingsDigest}]` };
-}
-
-const areSame = (one: readonly Block[], other: readonly Block[]): boolean =>
-  one.length === other.length && one.every((block, place) => other[place]?.recordedAs === block.recordedAs);
-
-/** The settings that a request does not have in common with an earlier one, as far as it is known. */
-function changedNames(before: SentPrompt, asked: Asked): readonly string[] {
-  const { prompt: now, trail } = asked;
-  const [then, own] = [settingsOf(before, asked), settingsOf(now, asked)];
-  if (then === null || own === null) return [];
-  const hasErased = [before, now].some(({ request }) => trail.erasedSettings.has(request.settingsDigest));
-  return changedSettings(then, own).filter((name) => !hasErased || differsForCertain(then, own, name));
-}
-
 /** The verdict against the requests of its endpoint; if there were none, against those of others that its wire serves. */
 function verdictOf(own: CachedRequest, asked: Asked): CacheVerdict | null {
   const { prompt, trail } = asked;
@@ -253,7 +210,11 @@ function walked(earlier: readonly SentPrompt[], own: CachedRequest, asked: Asked
   const { other, prompt } = asked;
   const others = other === null ? [] : [within(other.prefix, prompt.request.scope)];
   const verdict = walkCache([...others, ...prompts.toReversed(), within(own, prompt.request.scope)]).at(-1) ?? null;
-  if (verdict === null || verdict.foreseen === "read") return verdict;
+  if (verdict === null) return null;
+  const isEstimated = verdict.shared?.isAbout === true || verdict.foreseenRead?.isAbout === true;
+  // The bytes of its settings are not known, and the estimate would decide whether it read less than it could, or more.
+  if (isEstimated && asked.trail.erasedSettings.has(prompt.request.settingsDigest)) return null;
+  if (verdict.foreseen === "read") return verdict;
   const isKnown = prompts.slice(0, known).some(({ id }) => id === verdict.against);
   return known === Number.POSITIVE_INFINITY || isKnown ? verdict : null;
 }

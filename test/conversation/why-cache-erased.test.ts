@@ -6,6 +6,7 @@ import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { lens } from "../../src/middleware/lens.ts";
+import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { type CachedProvider, cachedProviders, cachedWorld, minute } from "../support/caching/cached-world.ts";
 import { eventsOf } from "../support/workshop.ts";
@@ -266,6 +267,31 @@ test.each(Object.entries(cachedProviders))(
       await erase(gone);
       expect((await whyAt(revision)).cache).toEqual({ ...cache, edit: { ...cache.edit, after: "[erased]" } });
     }
+  },
+);
+
+// Anthropic reads the tools first, so that something is shared, and Gemini the instructions.
+test.each([
+  ["messages", "unknown"],
+  ["gemini", "changed"],
+] as const)(
+  "%s: of a request whose own instructions were erased, why says what it said, or nothing that it would estimate by their size",
+  async (name, expected) => {
+    const wire = cachedProviders[name];
+    await using world = await begun(wire);
+    const { talk, server, erase, ask, whyAt } = world;
+    const options = { model: "m-1", apiKey: "none", baseURL: server.url, cache: true, transport: "json" } as const;
+    const provider = name === "gemini" ? world.provider : anthropic({ ...options, systemAs: "instructions" });
+    await talk.append([system("Be kind.")]);
+    const hidden = { provider, tools: [lookUp], middleware: [without("1.0.0", "Be kind.")] };
+    for (const said of ["one", "two"]) await ask(said, hidden);
+    await ask("three", { provider, tools: [lookUp] });
+    const { revision, cache } = await whyAt();
+    expect(cache).toMatchObject({ cause: "changed", unit: { kind: "system" }, author: { kind: "settings" } });
+    await erase("Be kind.");
+    const known = { cause: cache.cause, unit: cache.unit, author: cache.author, against: cache.against };
+    const unknown = { cause: "unknown", unit: null, author: null, against: null };
+    expect((await whyAt(revision)).cache).toMatchObject(expected === "changed" ? known : unknown);
   },
 );
 

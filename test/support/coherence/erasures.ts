@@ -69,8 +69,8 @@ export class Erasures {
     const left = after.find((each) => each.id === id && !each.isErased);
     if (left !== undefined) this.#of.blame(`${id} was erased, and a version of it is still there`);
     this.#of.tally.readings += readings.size;
-    const { hasLostSettings } = speech;
-    const lost = { hasLostSettings, saysGone: (text: string) => speech.saysGone(text) };
+    const { hasLostSettings, hasSkippedSettings } = speech;
+    const lost = { hasLostSettings, hasSkippedSettings, saysGone: (text: string) => speech.saysGone(text) };
     for (const changed of await changedReadings(readings, lost)) this.#of.blame(`after ${id} was erased, ${changed}`);
   }
 

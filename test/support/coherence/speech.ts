@@ -33,6 +33,8 @@ export class Speech {
   hostedMayBeMissing = false;
   /** Whether the settings of some answer were skipped: reasoning of a model that nothing names is left out on every wire. */
   reasoningMayBeMissing = false;
+  /** Whether an operator skipped the settings of some request: once an erasure has renewed the key of names, nothing tells whether others equal them. */
+  hasSkippedSettings = false;
   /** Whether an operator skipped events: the newest exchange of a thread or a connection may be among them. */
   hasSkips = false;
   /** Which of the world's servers the model answers at. */
