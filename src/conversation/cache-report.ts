@@ -178,8 +178,8 @@ function verdictOf(own: CachedRequest, asked: Asked): CacheVerdict | null {
   const here = earlier.filter(({ request }) => request.scope === scope);
   const verdict = walked(here, own, asked);
   if (verdict?.cause !== "first" && verdict?.foreseen !== "first") return verdict;
-  // The settings of an earlier request were erased, so it cannot be compared with.
-  if (here.length > 0) return null;
+  // The settings of an earlier request were erased, so it cannot be compared with; or its own, so that other conversations' cannot.
+  if (here.length > 0 || trail.erasedSettings.has(prompt.request.settingsDigest)) return null;
   const elsewhere = walked(
     earlier.filter(({ request }) => request.encoder === encoder),
     own,

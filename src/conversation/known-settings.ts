@@ -17,24 +17,18 @@ export function settingsOf(
   { request, settings, outgoing }: SentPrompt,
   { trail, prompt }: Explained,
 ): JsonObject | null {
-  const [isErased, isOwnErased] = [request, prompt.request].map((each) =>
-    trail.erasedSettings.has(each.settingsDigest),
-  );
-  if (isErased !== true && isOwnErased !== true) return settings;
-  const others = changedSettings(prompt.settings, settings).filter((name) =>
-    differsForCertain(prompt.settings, settings, name),
-  );
-  const { instructions: _, ...rest } = {
-    ...prompt.settings,
-    ...Object.fromEntries(others.map((name) => [name, settings[name]])),
-  };
-  const { instructions } = settings;
-  if (isErased !== true) return instructions === undefined ? rest : { ...rest, instructions };
+  const [digest, ownDigest] = [request.settingsDigest, prompt.request.settingsDigest];
+  const isErased = trail.erasedSettings.has(digest);
+  const isOwnErased = trail.erasedSettings.has(ownDigest);
+  if (!isErased && !isOwnErased) return settings;
+  const { instructions, ...others } = settings;
+  const certain = Object.entries(others).filter(([name]) => differsForCertain(prompt.settings, settings, name));
+  const { instructions: _, ...rest } = { ...prompt.settings, ...Object.fromEntries(certain) };
+  if (!isErased) return instructions === undefined ? rest : { ...rest, instructions };
   const blocks = leadingSystemBlocks(outgoing);
   if (!blocks.some((block) => block.isErased)) return null;
-  const isSame = request.settingsDigest === prompt.request.settingsDigest;
-  if (isOwnErased === true && !isSame && areSame(blocks, leadingSystemBlocks(prompt.outgoing))) return null;
-  return { ...rest, instructions: `[erased ${request.settingsDigest}]` };
+  if (isOwnErased && digest !== ownDigest && areSame(blocks, leadingSystemBlocks(prompt.outgoing))) return null;
+  return { ...rest, instructions: `[erased ${digest}]` };
 }
 
 const areSame = (one: readonly Block[], other: readonly Block[]): boolean =>
