@@ -8,6 +8,7 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { lens } from "../../src/middleware/lens.ts";
 import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { describeCacheCause } from "../../src/wording/describe-cache.ts";
 import { type CachedProvider, cachedProviders, cachedWorld, minute } from "../support/caching/cached-world.ts";
 import { eventsOf } from "../support/workshop.ts";
 
@@ -292,6 +293,28 @@ test.each([
     const known = { cause: cache.cause, unit: cache.unit, author: cache.author, against: cache.against };
     const unknown = { cause: "unknown", unit: null, author: null, against: null };
     expect((await whyAt(revision)).cache).toMatchObject(expected === "changed" ? known : unknown);
+  },
+);
+
+test.each(["its own", "the other's"])(
+  "the first request of a conversation read what another one had cached; after %s instructions were erased, why does not say that nobody did",
+  async (whose) => {
+    await using world = await begun(gemini);
+    const { talk, store, ask, whyAt } = world;
+    const [first, second] = [talk, store.conversation()];
+    for (const each of [first, second]) {
+      await each.append([system(long("Be kind."))]);
+      await ask("one", { of: each });
+    }
+    const { revision, cache } = await whyAt(undefined, second);
+    expect(cache).toMatchObject({ cause: "read", against: { stream: `conversation-${first.id}` } });
+    const erased = whose === "its own" ? second : first;
+    const block = (await erased.turn()).blocks[0]?.id ?? "";
+    const plan = await store.planErasure({ blocks: [{ conversation: erased.id, block }] });
+    await store.erase(plan, { by: "dpo", ground: "gdpr-17" });
+    const cause = whose === "its own" ? "unknown" : "more-than-known";
+    expect((await whyAt(revision, second)).cache).toMatchObject({ cause, against: null, author: null, lost: null });
+    expect(describeCacheCause(cause)).toContain("settings were erased");
   },
 );
 
