@@ -61,13 +61,13 @@ export class Erasures {
     const after = await allVersions(store);
     const erased = new Set(after.filter(({ isErased }) => isErased).map(({ recordedAs }) => recordedAs));
     const due = new Set(before.flatMap((each) => (each.id === id ? [each.recordedAs] : [])));
+    const left = after.filter(({ isErased }) => !isErased);
     for (const each of before) {
       if (!erased.has(each.recordedAs)) continue;
-      speech.erase(each);
+      speech.erase(each, left);
       if (!due.has(each.recordedAs)) this.#of.blame(`${id} was to be erased, and ${each.id} is erased`);
     }
-    const left = after.find((each) => each.id === id && !each.isErased);
-    if (left !== undefined) this.#of.blame(`${id} was erased, and a version of it is still there`);
+    if (left.some((each) => each.id === id)) this.#of.blame(`${id} was erased, and a version of it is still there`);
     this.#of.tally.readings += readings.size;
     const { hasLostSettings, hasSkippedSettings } = speech;
     const lost = { hasLostSettings, hasSkippedSettings, saysGone: (text: string) => speech.saysGone(text) };
