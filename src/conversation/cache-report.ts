@@ -178,8 +178,8 @@ function verdictOf(own: CachedRequest, asked: Asked): CacheVerdict | null {
   const here = earlier.filter(({ request }) => request.scope === scope);
   const verdict = walked(here, own, asked);
   if (verdict?.cause !== "first" && verdict?.foreseen !== "first") return verdict;
-  // The settings of an earlier request were erased, so it cannot be compared with; or its own, so that other conversations' cannot.
-  if (here.length > 0 || trail.erasedSettings.has(prompt.request.settingsDigest)) return null;
+  // The settings of an earlier request were erased, so it cannot be compared with.
+  if (here.length > 0) return null;
   const elsewhere = walked(
     earlier.filter(({ request }) => request.encoder === encoder),
     own,
@@ -210,11 +210,7 @@ function walked(earlier: readonly SentPrompt[], own: CachedRequest, asked: Asked
   const { other, prompt } = asked;
   const others = other === null ? [] : [within(other.prefix, prompt.request.scope)];
   const verdict = walkCache([...others, ...prompts.toReversed(), within(own, prompt.request.scope)]).at(-1) ?? null;
-  if (verdict === null) return null;
-  const isEstimated = verdict.shared?.isAbout === true || verdict.foreseenRead?.isAbout === true;
-  // The bytes of its settings are not known, and the estimate would decide whether it read less than it could, or more.
-  if (isEstimated && asked.trail.erasedSettings.has(prompt.request.settingsDigest)) return null;
-  if (verdict.foreseen === "read") return verdict;
+  if (verdict === null || verdict.foreseen === "read") return verdict;
   const isKnown = prompts.slice(0, known).some(({ id }) => id === verdict.against);
   return known === Number.POSITIVE_INFINITY || isKnown ? verdict : null;
 }

@@ -1,5 +1,4 @@
 import type { JsonObject } from "../base/json.ts";
-import type { Block } from "../domain/block.ts";
 import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
 import { changedSettings, differsForCertain } from "../engine/planning/request-settings.ts";
 import type { CacheTrail } from "./cache-trail.ts";
@@ -9,30 +8,20 @@ import type { SentPrompt } from "./sent-prompt.ts";
 type Explained = { readonly trail: CacheTrail; readonly prompt: SentPrompt };
 
 /**
- * The settings of a prompt, to compare with the request that is explained. If settings of one of them were erased, those count as equal that do
- * not differ for certain. Of erased instructions it is only known what system blocks they were made of: null if those are not known, or the
- * same as in the request, which has other settings.
+ * The settings of a prompt, to compare with the request that is explained. If they were erased with a system block, the instructions are the
+ * part that differs for certain, and the others count as those of that request where they do not differ for certain. Null if they were erased
+ * for another reason, or are that request's own: then nothing is known of them.
  */
 export function settingsOf(
   { request, settings, outgoing }: SentPrompt,
   { trail, prompt }: Explained,
 ): JsonObject | null {
-  const [digest, ownDigest] = [request.settingsDigest, prompt.request.settingsDigest];
-  const isErased = trail.erasedSettings.has(digest);
-  const isOwnErased = trail.erasedSettings.has(ownDigest);
-  if (!isErased && !isOwnErased) return settings;
-  const { instructions, ...others } = settings;
-  const certain = Object.entries(others).filter(([name]) => differsForCertain(prompt.settings, settings, name));
-  const { instructions: _, ...rest } = { ...prompt.settings, ...Object.fromEntries(certain) };
-  if (!isErased) return instructions === undefined ? rest : { ...rest, instructions };
-  const blocks = leadingSystemBlocks(outgoing);
-  if (!blocks.some((block) => block.isErased)) return null;
-  if (isOwnErased && digest !== ownDigest && areSame(blocks, leadingSystemBlocks(prompt.outgoing))) return null;
-  return { ...rest, instructions: `[erased ${digest}]` };
+  if (trail.erasedSettings.has(prompt.request.settingsDigest)) return null;
+  if (!trail.erasedSettings.has(request.settingsDigest)) return settings;
+  if (!leadingSystemBlocks(outgoing).some(({ isErased }) => isErased)) return null;
+  const certain = Object.entries(settings).filter(([name]) => differsForCertain(prompt.settings, settings, name));
+  return { ...prompt.settings, ...Object.fromEntries(certain), instructions: `[erased ${request.settingsDigest}]` };
 }
-
-const areSame = (one: readonly Block[], other: readonly Block[]): boolean =>
-  one.length === other.length && one.every((block, place) => other[place]?.recordedAs === block.recordedAs);
 
 /** The settings that a request does not have in common with an earlier one, as far as it is known. */
 export function changedNames(before: SentPrompt, asked: Explained): readonly string[] {
