@@ -25,6 +25,7 @@ type Told = Pick<CacheVerdict, "unit"> & {
 /** What would have avoided a miss; null if nothing that the program does would have. */
 export function adviceFor({ cause, foreseen, unit, author }: Told, family: string): CacheAdvice | null {
   const lead = cause === "untold" || cause === "more-than-known" ? foreseen : cause;
+  if (author?.kind === "erasure") return null;
   if (lead === "changed") return adviceOnChange({ unit, author });
   if (lead === "expired" || lead === "maybe-expired") return hasLifetimes(family) ? "longer-lifetime" : null;
   return advices.get(lead) ?? null;

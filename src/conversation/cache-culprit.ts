@@ -1,4 +1,5 @@
 import { type Block, idOf } from "../domain/block.ts";
+import { erasedPartTypes } from "../domain/events/erased-content.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { changedBy, isAfter, type OnTheWay } from "../engine/planning/changed-by.ts";
@@ -28,7 +29,7 @@ type Compared = {
   readonly blame: ReadonlyMap<string, Blame>;
 };
 
-const bySettings: CacheCulprit = { author: { kind: "settings" }, divergence: null, edit: null, changed: null };
+export const bySettings: CacheCulprit = { author: { kind: "settings" }, divergence: null, edit: null, changed: null };
 
 /** Who changed the instructions: a block that is sent as instructions has an author, other instructions are settings. */
 export function instructionsChangedBy(compared: Compared): CacheCulprit {
@@ -39,6 +40,12 @@ export function instructionsChangedBy(compared: Compared): CacheCulprit {
   const found = (isSame ? null : between(then.outgoing, now.outgoing, compared)) ?? bySettings;
   const erased = erasedBetween(compared);
   return erased < said(now).length ? earlier(byErasure(erased, compared), found) : found;
+}
+
+/** Who changed whether a prompt has images: an erasure, if it took one of them. A provider counts it among the settings. */
+export function imagesChangedBy(compared: Compared): CacheCulprit {
+  const hadImage = ({ payload }: Block): boolean => erasedPartTypes(payload).includes("image");
+  return byErasure(erasedBetween(compared, hadImage), compared) ?? bySettings;
 }
 
 /** Who changed the blocks. */
@@ -54,12 +61,12 @@ export function blocksChangedBy(compared: Compared): CacheCulprit {
 }
 
 /** The place of the first block that the earlier request sent, and for which this one has a stand-in; -1 if there is none. */
-function erasedBetween({ then, now, blame }: Compared): number {
+function erasedBetween({ then, now, blame }: Compared, isMeant: (block: Block) => boolean = () => true): number {
   const [wasErased, isErased] = [standsInIn(then, blame), standsInIn(now, blame)];
-  return now.outgoing.blocks.findIndex(
-    ({ isErased: isGone, id }) =>
-      isGone && id !== null && then.outgoing.indexOf(id) >= 0 && !wasErased(id) && isErased(id),
-  );
+  return now.outgoing.blocks.findIndex((block) => {
+    const { isErased: isGone, id } = block;
+    return isGone && id !== null && then.outgoing.indexOf(id) >= 0 && !wasErased(id) && isErased(id) && isMeant(block);
+  });
 }
 
 /** Whether a prompt had a stand-in for an erased block, or left it out. Nothing is repaired in instructions: there the time of the erasure says it. */

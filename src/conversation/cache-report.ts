@@ -1,11 +1,9 @@
-import { type JsonObject, textOrEmpty } from "../base/json.ts";
+import { textOrEmpty } from "../base/json.ts";
 import type { PriceFile } from "../bill/price-file.ts";
 import { priceOfMiss } from "../bill/price-of-miss.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
-import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
-import { changedSettings, isInBoth } from "../engine/planning/request-settings.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readEvents } from "../log/history/read-events.ts";
@@ -19,9 +17,16 @@ import { walkCache } from "../providers/caching/cache-walk.ts";
 import { cachedRequest } from "../providers/caching/cached-request.ts";
 import { shownText } from "../wording/shown-text.ts";
 import { adviceFor } from "./cache-advice.ts";
-import { blocksChangedBy, type CacheCulprit, instructionsChangedBy } from "./cache-culprit.ts";
+import {
+  blocksChangedBy,
+  bySettings,
+  type CacheCulprit,
+  imagesChangedBy,
+  instructionsChangedBy,
+} from "./cache-culprit.ts";
 import { type CacheTrail, outcomeOf, type PromptOutcome } from "./cache-trail.ts";
 import type { FoundRequest, RequestPlace } from "./find-request.ts";
+import { changedNames, settingsOf } from "./known-settings.ts";
 import { missAfterErasure } from "./miss-after-erasure.ts";
 import { type OtherPrefix, otherPrefix } from "./other-prefix.ts";
 import type { RequestCache } from "./request-cache.ts";
@@ -156,34 +161,13 @@ function whole(
   const counts = outcome?.counts ?? null;
   // Erased settings depend on the request that is explained.
   const isOwn = settings === prompt.settings && !isBare;
+  const prompts = wholePromptsOf(asked.trail, asked.found.codecs);
   const { body, ...known } = isOwn
-    ? wholePromptsOf(asked.trail).of(prompt, codec)
-    : wholePromptOf(prompt, codec, { settings, isBare });
+    ? prompts.of(prompt, codec)
+    : wholePromptOf(prompt, codec, { settings, isBare, lengthOf: prompts.lengths.of });
   const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
   const model = counts?.served ?? textOrEmpty(settings["model"]);
   return cachedRequest({ ...logged, family: codec.family, model, settings, body, known }, asked.rules);
-}
-
-/**
- * The settings of a prompt. If they were erased with a system block, the instructions are the part that differs for certain, and the others
- * count as those of the request that is explained; if they were erased for another reason, nothing is known of them: null.
- */
-function settingsOf(
-  { request, settings, outgoing }: SentPrompt,
-  { trail, prompt }: Pick<Asked, "trail" | "prompt">,
-): JsonObject | null {
-  if (!trail.erasedSettings.has(request.settingsDigest)) return settings;
-  if (!leadingSystemBlocks(outgoing).some(({ isErased }) => isErased)) return null;
-  return { ...prompt.settings, instructions: `[erased ${request.settingsDigest}]` };
-}
-
-/** The settings that a request does not have in common with an earlier one, as far as it is known. */
-function changedNames(before: SentPrompt, asked: Asked): readonly string[] {
-  const { prompt: now, trail } = asked;
-  const [then, own] = [settingsOf(before, asked), settingsOf(now, asked)];
-  if (then === null || own === null) return [];
-  const hasErased = [before, now].some(({ request }) => trail.erasedSettings.has(request.settingsDigest));
-  return changedSettings(then, own).filter((name) => !hasErased || isInBoth(then, own, name));
 }
 
 /** The verdict against the requests of its endpoint; if there were none, against those of others that its wire serves. */
@@ -210,17 +194,25 @@ const isRejected = ({ outcomes }: CacheTrail, { request }: SentPrompt): boolean 
 function walked(earlier: readonly SentPrompt[], own: CachedRequest, asked: Asked): CacheVerdict | null {
   const { outcomes } = asked.trail;
   const prompts: CachedRequest[] = [];
+  /** How many are newer than the newest one that is not known: that one may share more than those before it. */
+  let known = Number.POSITIVE_INFINITY;
   let bytes = 0;
   for (const each of earlier.slice(-maxCompared).toReversed()) {
     const request = whole(each, outcomes.get(each.request.inferenceId), asked);
-    if (request === null) continue;
+    if (request === null) {
+      if (settingsOf(each, asked) === null) known = Math.min(known, prompts.length);
+      continue;
+    }
     prompts.push(within(request, each.request.scope));
     bytes += request.units.reduce((sum, unit) => sum + unit.bytes, 0);
     if (bytes > maxComparedBytes) break;
   }
   const { other, prompt } = asked;
   const others = other === null ? [] : [within(other.prefix, prompt.request.scope)];
-  return walkCache([...others, ...prompts.toReversed(), within(own, prompt.request.scope)]).at(-1) ?? null;
+  const verdict = walkCache([...others, ...prompts.toReversed(), within(own, prompt.request.scope)]).at(-1) ?? null;
+  if (verdict === null || verdict.foreseen === "read") return verdict;
+  const isKnown = prompts.slice(0, known).some(({ id }) => id === verdict.against);
+  return known === Number.POSITIVE_INFINITY || isKnown ? verdict : null;
 }
 
 /** Endpoints do not see each other's entries. */
@@ -237,13 +229,14 @@ function culpritOf(
 ): CacheCulprit | null {
   // Others may have cached more of the prompt, or the answer says nothing: what changed has changed all the same.
   const lead = cause === "untold" || cause === "more-than-known" ? foreseen : cause;
-  const bySettings = { author: { kind: "settings" }, divergence: null, edit: null, changed: null } as const;
-  if (lead === "setting-changed" || lead === "tools-changed" || lead === "other-partition" || lead === "no-breakpoint")
-    return bySettings;
-  if (lead !== "changed") return null;
+  const isOfImages = lead === "setting-changed" && unit?.name === "images";
+  const ofSettings = ["setting-changed", "tools-changed", "other-partition", "no-breakpoint"];
+  if (ofSettings.includes(lead) && !isOfImages) return bySettings;
+  if (lead !== "changed" && !isOfImages) return null;
   const { view, recorded } = found;
   const { provenance } = recordedPlan(view, recorded);
   const compared = { then, now, provenance, blame: view.client.blame ?? notRead() };
+  if (isOfImages) return imagesChangedBy(compared);
   return unit?.kind === "system" ? instructionsChangedBy(compared) : blocksChangedBy(compared);
 }
 

@@ -118,7 +118,7 @@ function fullBytesOf({ recorded, request, view, codecs }: FoundRequest, trail: C
   if (hasErased || prompt === undefined) return null;
   const planned = { ...recordedRequest(view, recorded, codecs), full: "policy" as const };
   const decided = plan(planned);
-  const bytes = wholePromptsOf(trail).bytesOf(prompt, planned.codec, partsOf(planned, decided));
+  const bytes = wholePromptsOf(trail, codecs).bytesOf(prompt, planned.codec, partsOf(planned, decided));
   return bytes ?? buildRequest(planned, decided).bytes;
 }
 

@@ -2,7 +2,7 @@ import type { Divergence } from "../domain/events/inference-events.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
-import { changedSettings, isInBoth } from "../engine/planning/request-settings.ts";
+import { changedSettings, differsForCertain } from "../engine/planning/request-settings.ts";
 import type { FoundRequest } from "./find-request.ts";
 
 /** How a request that continues from nothing differs from what its endpoint was sent and answered last. */
@@ -37,6 +37,8 @@ export function requestBefore(found: FoundRequest): RequestBefore | null {
     stream: context.stream,
     revision: context.revision,
     divergence: divergence && { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
-    changedSettings: changedSettings(before, settings).filter((name) => !hasErased || isInBoth(before, settings, name)),
+    changedSettings: changedSettings(before, settings).filter(
+      (name) => !hasErased || differsForCertain(before, settings, name),
+    ),
   };
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../base/json.ts";
 import { Block } from "../domain/block.ts";
+import { erasedPartTypes } from "../domain/events/erased-content.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { BlockId } from "../domain/ids.ts";
@@ -40,12 +41,16 @@ export const inputBefore = ({ input, placed, starts }: WholeInput): WholeInput =
   starts: starts.slice(0, -1),
 });
 
-/** @param held - What is known of the prompt, or of a request that it continues from. */
-export function wholeInput(
-  prompt: SentPrompt,
-  codec: Codec,
-  held: (at: SentPrompt) => WholeInput | undefined,
-): WholeInput {
+/** The length in bytes of the stand-in for the content of a block that was sent before it was erased. */
+export type LengthOf = (block: Block) => number;
+
+export type KnownInput = {
+  /** What is known of the prompt, or of a request that it continues from. */
+  readonly held: (at: SentPrompt) => WholeInput | undefined;
+  readonly lengthOf: LengthOf;
+};
+
+export function wholeInput(prompt: SentPrompt, codec: Codec, { held, lengthOf }: KnownInput): WholeInput {
   const parts: Part[] = [];
   let known: WholeInput | undefined;
   for (let at: SentPrompt | null = prompt; at !== null; at = at.before) {
@@ -58,19 +63,41 @@ export function wholeInput(
   const starts = known?.starts.slice() ?? [];
   for (const part of parts.reverse()) {
     starts.push(input.length);
-    const { scope, decision } = part.request;
-    const carriage = { codec, scope, itemIds: decision.capabilities["itemIds"] === true };
-    const standIns = standInsOf(part);
-    const asSent = (each: SentBlock): SentBlock =>
-      each.block.isErased && !standIns.has(each.block.id) ? { ...each, block: beforeErasure(each.block) } : each;
+    const { decision } = part.request;
     const add = (blocks: readonly SentBlock[]): void => {
-      for (const each of blocks) input.push(asSent(each));
+      for (const each of blocks) input.push(each);
     };
-    add(shapedBlocks(part.input.slice(decision.sendFrom), part.from, [], carriage));
+    const answer = { ...part, input: part.input.slice(decision.sendFrom) };
+    add(shapedBlocks(beforeErasures(answer, lengthOf), part.from, [], carriageOf(part, codec)));
     placed.push({ before: input.length, details: decision.details });
-    add(shapedBlocks(part.input, decision.sendFrom, decision.repairs, carriage));
+    add(sentInput(part, codec, lengthOf));
   }
   return { input, placed, starts };
+}
+
+const carriageOf = ({ request: { scope, decision } }: Pick<Part, "request">, codec: Codec) => ({
+  ...{ codec, scope, itemIds: decision.capabilities["itemIds"] === true },
+});
+
+/** What a request sent itself, after the repairs. */
+export function sentInput(
+  { input, request }: Pick<Part, "input" | "request">,
+  codec: Codec,
+  lengthOf: LengthOf,
+): readonly SentBlock[] {
+  const { sendFrom, repairs } = request.decision;
+  const sent = beforeErasures({ input, request, from: sendFrom }, lengthOf);
+  return shapedBlocks(sent, sendFrom, repairs, carriageOf({ request }, codec));
+}
+
+/** The blocks that a request sent itself, each as often as it sent it, and that were erased since. */
+export function erasedSince({ input, request }: Pick<Part, "input" | "request">): readonly Block[] {
+  const { sendFrom, repairs } = request.decision;
+  const standIns = standInsOf({ input, request });
+  const omitted = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
+  return input
+    .after(sendFrom)
+    .filter(({ isErased, id }, offset) => isErased && !standIns.has(id) && !omitted.has(sendFrom + offset));
 }
 
 /** The blocks for which a prompt had stand-ins, or which it left out, because their content had been erased. */
@@ -80,19 +107,51 @@ export const erasedIn = (prompt: SentPrompt): ReadonlySet<BlockId | null> =>
 const standInsOf = ({ input, request: { decision } }: Pick<Part, "input" | "request">): ReadonlySet<BlockId | null> =>
   new Set(decision.repairs.filter(isOfErasure).map(({ index }) => input.at(index)?.id ?? null));
 
+/** The Turn of a part as it was when it was sent. The repairs were made for these blocks, parts and all. */
+function beforeErasures(part: Part, lengthOf: LengthOf): Turn {
+  const standIns = standInsOf(part);
+  const isOfLater = ({ isErased, id }: Block): boolean => isErased && !standIns.has(id);
+  const { input, from } = part;
+  const sent = input.after(from);
+  if (!sent.some(isOfLater)) return input;
+  const asSent = (block: Block): Block => (isOfLater(block) ? beforeErasure(block, lengthOf(block)) : block);
+  return input.slice(from).concat(sent.map(asSent));
+}
+
 /** A block that was sent before it was erased: its content is not known, but its name tells it from the stand-in and from other blocks. */
-function beforeErasure(block: Block): Block {
-  const { id, kind, wire, recordedAs } = block;
-  const text = `[erased ${recordedAs}]`;
-  const { content, summary, output, arguments: called, ...facts } = block.payload;
-  const parts = [{ type: "text", text }];
+function beforeErasure({ id, kind, wire, payload, recordedAs, type }: Block, length: number): Block {
+  const name = recordedAs.slice(0, leastLength);
+  const text = name.padEnd(length, "x");
+  const { content, summary, output, arguments: called, ...facts } = payload;
+  const types = erasedPartTypes(payload);
+  const parts = types.map((each, place) => partBeforeErasure(each, place === 0 ? text : name));
   const members = {
-    ...(content === undefined ? {} : { content: parts }),
-    ...(summary === undefined ? {} : { summary: parts }),
-    ...(output === undefined ? {} : { output: text }),
-    ...(called === undefined ? {} : { arguments: block.type === "custom" ? text : JSON.stringify({ erased: text }) }),
+    ...(content === undefined ? {} : { content: parts.length > 0 ? parts : [{ type: "text", text }] }),
+    ...(summary === undefined ? {} : { summary: [{ type: "text", text }] }),
+    ...(output === undefined ? {} : { output: parts.length > 0 ? parts : text }),
+    ...(called === undefined ? {} : { arguments: type === "custom" ? text : JSON.stringify({ erased: text }) }),
   };
   return new Block({ id, kind, wire, payload: { ...facts, ...members } });
+}
+
+/** The stand-in for a block that was sent before it was erased is at least this long, in bytes: part of its name. */
+export const leastLength = 16;
+
+/** A part of a type that every codec can write. */
+function partBeforeErasure(type: string, text: string): JsonObject {
+  const data = (mediaType: string): string => `data:${mediaType};base64,${btoa(text)}`;
+  switch (type) {
+    case "image":
+      return { type, url: data("image/png") };
+    case "file":
+      return { type, name: "erased.pdf", data: data("application/pdf") };
+    case "audio":
+      return { type, audio: { data: btoa(text), format: "wav" } };
+    case "refusal":
+      return { type, refusal: text };
+    default:
+      return { type: "text", text };
+  }
 }
 
 /** The blocks of the Turn that this was made from, without those that were left out. What was held before has the same places. */

@@ -1,12 +1,14 @@
 import { type JsonObject, objectOf, parseJson } from "../base/json.ts";
 import { utf8Length } from "../base/utf8.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec, RequestParts, SentBlock } from "../engine/stack/codec.ts";
 import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "../providers/caching/cache-prompt.ts";
 import { type CacheWire, cacheWire } from "../providers/caching/cache-wire.ts";
 import { detailsOfWhole } from "../providers/caching/placed-details.ts";
 import { itemTextOf } from "../providers/codec/item-text.ts";
 import type { CacheTrail } from "./cache-trail.ts";
-import { inputBefore, type SentPrompt, type WholeInput, wholeInput } from "./sent-prompt.ts";
+import { ErasedLengths } from "./erased-lengths.ts";
+import { inputBefore, type LengthOf, type SentPrompt, type WholeInput, wholeInput } from "./sent-prompt.ts";
 
 /** A prompt as its server read it, in the units that a cache compares. */
 export type WholePrompt = WholeInput & {
@@ -31,6 +33,7 @@ const maxKeptBytes = 32_000_000;
  * before it where they are the same. No text of a block is copied.
  */
 export class WholePrompts {
+  readonly lengths = new ErasedLengths();
   readonly #kept = new Map<SentPrompt, Kept>();
   #bytes = 0;
   #last: Kept | undefined;
@@ -40,7 +43,7 @@ export class WholePrompts {
     if (known?.codec === codec) return this.#keep(prompt, known);
     const held = (at: SentPrompt): WholeInput | undefined => this.#inputOf(at, codec);
     const like = this.#last?.codec === codec ? this.#last : undefined;
-    const made = wholePromptOf(prompt, codec, { settings: prompt.settings, held, like });
+    const made = wholePromptOf(prompt, codec, { settings: prompt.settings, lengthOf: this.lengths.of, held, like });
     const bytes = made.units.reduce((sum, unit) => sum + unit.bytes, 0);
     return this.#keep(prompt, { ...made, codec, bytes });
   }
@@ -84,9 +87,10 @@ export class WholePrompts {
 const byOrigin = new WeakMap<object, WholePrompts>();
 
 /** Those of a trail and its copies. A page that explains no request loads none of this. */
-export function wholePromptsOf({ origin }: Pick<CacheTrail, "origin">): WholePrompts {
-  const known = byOrigin.get(origin) ?? new WholePrompts();
-  byOrigin.set(origin, known);
+export function wholePromptsOf(trail: CacheTrail, codecs: Codecs): WholePrompts {
+  const known = byOrigin.get(trail.origin) ?? new WholePrompts();
+  byOrigin.set(trail.origin, known);
+  known.lengths.measure(trail, codecs);
   return known;
 }
 
@@ -94,6 +98,7 @@ type Making = {
   readonly settings: JsonObject;
   /** Only the settings, with nothing of the conversation. */
   readonly isBare?: boolean;
+  readonly lengthOf: LengthOf;
   readonly held?: (at: SentPrompt) => WholeInput | undefined;
   /** Another prompt of the same codec, which may have the same beginning. */
   readonly like?: WholePrompt | undefined;
@@ -103,10 +108,10 @@ type Making = {
 export function wholePromptOf(
   prompt: SentPrompt,
   codec: Codec,
-  { settings, isBare = false, held = () => undefined, like }: Making,
+  { settings, isBare = false, lengthOf, held = () => undefined, like }: Making,
 ): WholePrompt {
   const { decision } = prompt.request;
-  const whole = isBare ? { input: [], placed: [], starts: [] } : wholeInput(prompt, codec, held);
+  const whole = isBare ? { input: [], placed: [], starts: [] } : wholeInput(prompt, codec, { held, lengthOf });
   const { input, placed } = whole;
   const details = isBare ? decision.details : detailsOfWhole(placed);
   const wire = cacheWire(codec.family);

@@ -44,7 +44,7 @@ export function spanWords(ms: number): string {
 }
 
 const causeWords: ReadonlyMap<string, string> = new Map([
-  ["first", "nothing was asked at this endpoint before"],
+  ["first", "the conversation had asked nothing at this endpoint before"],
   ["read", "it read what the rules let it read"],
   ["changed", "the prompt changed"],
   ["tools-changed", "the tools changed"],
@@ -58,7 +58,10 @@ const causeWords: ReadonlyMap<string, string> = new Map([
   ["maybe-expired", "the entry may have expired"],
   ["not-yet-readable", "the answer to the earlier request had not begun"],
   ["unexplained", "the entry should have been there: the server dropped it, or another machine answered"],
-  ["more-than-known", "it read more than this store knows of: another program of the account cached it"],
+  [
+    "more-than-known",
+    "it read more than this store knows of: another program of the account cached it, or a request whose settings were erased here",
+  ],
   ["untold", "the provider did not report what it read"],
   ["not-looked-at", "an older turnlog made the request: `turnlog projections rebuild cache` looks at it"],
   [

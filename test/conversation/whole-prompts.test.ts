@@ -64,7 +64,7 @@ test.each(seeds(3, 200, 20))(
 
 /** From the body that the codec encodes of everything, and from nothing that is kept. */
 function wholeOf(prompt: SentPrompt, codec: Codec) {
-  const { input, placed } = wholeInput(prompt, codec, () => undefined);
+  const { input, placed } = wholeInput(prompt, codec, { held: () => undefined, lengthOf: () => 0 });
   const { settings, request } = prompt;
   const { transport } = request.decision;
   const parts = { settings, input, anchor: null, transport, details: detailsOfWhole(placed) };

@@ -1,53 +1,18 @@
 import { expect, test } from "vitest";
-import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { system, user } from "../../src/domain/make-block.ts";
-import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import { tool } from "../../src/engine/stack/tool.ts";
-import { lens } from "../../src/middleware/lens.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { type CachedProvider, cachedProviders, cachedWorld, minute } from "../support/caching/cached-world.ts";
+import { cachedProviders } from "../support/caching/cached-world.ts";
+import { erasingWorld, long, lookUp, picture, threeTimes, veil } from "../support/caching/erasing-world.ts";
 import { eventsOf } from "../support/workshop.ts";
 
 const { chat, gemini, messages, responses } = cachedProviders;
-const long = (text: string): string => `${text} ${"word ".repeat(600)}`.trimEnd();
-const veil = (version: string) =>
-  lens({
-    ...{ name: "veil", version },
-    hide: (block) => (block.text.startsWith("three") ? block.withText(`${version} ${block.text}`) : block),
-  });
 const erasure = { kind: "erasure" };
-
-/** Three exchanges, and the means to erase a block and to go on. Every request says the whole conversation, unless its mode says otherwise. */
-async function begun(wire: CachedProvider) {
-  const events = createMemoryStore();
-  const world = await cachedWorld(wire, { events });
-  const { clock, talk, server } = world;
-  const store = new TurnlogStore(events, { clock: () => clock.now });
-  const provider = wire.provider(server.url, { model: "m-1" });
-  const ask = async (said: string, { of = talk, ...config }: Partial<EngineConfig> & { of?: typeof talk } = {}) => {
-    clock.now += minute;
-    await of.append(long(said));
-    await of.run(world.engine({ provider, mode: "stateless", ...config }));
-  };
-  const erase = async (begin: string) => {
-    clock.now += 1_000;
-    const block = (await talk.turn()).blocks.find(({ text }) => text.startsWith(begin))?.id ?? "";
-    const plan = await store.planErasure({ blocks: [{ conversation: talk.id, block }] });
-    await store.erase(plan, { by: "dpo", ground: "gdpr-17" });
-    return block;
-  };
-  const whyAt = async (revision?: number, of = talk) => of.why(revision, { cacheRules: world.rules });
-  return { ...world, erase, ask, whyAt, store, events, provider };
-}
-
-const threeTimes = ["one", "two", "three"];
 
 test.each(Object.entries(cachedProviders))(
   "%s: a miss after an erasure is blamed on it, and on who ordered it, in why, in the rows and in a bill by layer",
   async (_, wire) => {
-    await using world = await begun(wire);
+    await using world = await erasingWorld(wire);
     const { talk, erase, ask, whyAt, store, server } = world;
     for (const said of threeTimes) await ask(said);
     const block = await erase("two");
@@ -76,28 +41,26 @@ test.each(Object.entries(cachedProviders))(
   },
 );
 
-test("requests from before the erasure have the verdicts that they had", async () => {
-  await using world = await begun(chat);
-  const { talk, erase, ask, whyAt } = world;
+test("if an erasure took the only image, it is blamed for what the cache lost by that", async () => {
+  await using world = await erasingWorld(messages);
+  const { talk, server, erase, ask, whyAt } = world;
+  for (const said of ["Look.", "See."]) await talk.append(picture(said));
   for (const said of threeTimes) await ask(said);
-  await ask("four", { middleware: [veil("1.0.0")] });
-  const verdicts = async () => {
-    const all = [];
-    for await (const { event, revision } of talk.events())
-      if (event.type === "InferenceRequested") {
-        const { cause, author, unit, against, lost } = (await whyAt(revision)).cache;
-        all.push({ cause, author, unit, against: against?.revision, lost });
-      }
-    return all;
-  };
-  const before = await verdicts();
-  expect(before.map(({ cause }) => cause)).toEqual(["first", "read", "read", "changed"]);
-  await erase("two");
-  expect(await verdicts()).toEqual(before);
+  const first = await erase("Look.");
+  await ask("four");
+  // There is another one still.
+  expect((await whyAt()).cache).toMatchObject({ cause: "changed", author: erasure, divergence: { blockId: first } });
+  const second = await erase("See.");
+  await ask("five");
+  expect(server.requests.at(-1)?.cache).toMatchObject({ reason: "setting-changed" });
+  expect((await whyAt()).cache).toMatchObject({
+    ...{ cause: "setting-changed", unit: { name: "images" }, author: erasure, avoid: null },
+    divergence: { blockId: second, change: "erased", actor: { name: "dpo" } },
+  });
 });
 
 test("the earliest change leads: of an erasure and a layer, the one of the earlier block", async () => {
-  await using world = await begun(chat);
+  await using world = await erasingWorld(chat);
   const { erase, ask, whyAt } = world;
   for (const said of threeTimes) await ask(said);
   await erase("two");
@@ -116,7 +79,7 @@ test("the earliest change leads: of an erasure and a layer, the one of the earli
 });
 
 test("a request that continues from what the server holds has read what was erased, and has no miss", async () => {
-  await using world = await begun(responses);
+  await using world = await erasingWorld(responses);
   const { erase, ask, whyAt, server } = world;
   for (const said of threeTimes) await ask(said, { mode: "chained" });
   await erase("two");
@@ -128,7 +91,7 @@ test("a request that continues from what the server holds has read what was eras
 });
 
 test("an erased answer that an earlier request had not sent yet is no change, and one that it had sent is", async () => {
-  await using world = await begun(chat);
+  await using world = await erasingWorld(chat);
   const { talk, store, erase, ask, whyAt } = world;
   await ask("one");
   const answer = (await talk.turn()).blocks.at(-1)?.id ?? "";
@@ -145,7 +108,7 @@ test("an erased answer that an earlier request had not sent yet is no change, an
 test.each([messages, gemini])(
   "$front: instructions of the Turn that were erased are blamed on the erasure",
   async (wire) => {
-    await using world = await begun(wire);
+    await using world = await erasingWorld(wire);
     const { talk, erase, ask, whyAt } = world;
     await talk.append([system(long("Be kind."))]);
     for (const said of threeTimes) await ask(said);
@@ -161,7 +124,7 @@ test.each([messages, gemini])(
 test.each(Object.entries(cachedProviders))(
   "%s: a layer that puts a block before instructions that were erased long ago is blamed, and not the erasure",
   async (_, wire) => {
-    await using world = await begun(wire);
+    await using world = await erasingWorld(wire);
     const { talk, erase, ask, whyAt } = world;
     const noting = defineMiddleware(
       { name: "noting", version: "1.0.0" },
@@ -178,10 +141,8 @@ test.each(Object.entries(cachedProviders))(
 );
 
 test("of settings that were erased with the instructions, why names only the instructions as changed", async () => {
-  await using world = await begun(gemini);
+  await using world = await erasingWorld(gemini);
   const { talk, erase, ask, whyAt } = world;
-  const description = "Looks up.";
-  const lookUp = tool({ name: "look-up", description, inputSchema: z.object({}), execute: async () => "found" });
   await talk.append([system(long("Be kind."))]);
   await ask("one", { tools: [lookUp] });
   await erase("Be kind.");
@@ -190,7 +151,7 @@ test("of settings that were erased with the instructions, why names only the ins
 });
 
 test("a fork from before the erasure is told apart from its parent by the repair, also if its log does not say who erased it", async () => {
-  await using world = await begun(chat);
+  await using world = await erasingWorld(chat);
   const { talk, erase, ask, whyAt } = world;
   for (const said of threeTimes) await ask(said);
   const revision = (await talk.head())?.revision ?? 0;
@@ -211,7 +172,7 @@ test.each(Object.entries(cachedProviders))(
   "%s: a miss after settings were erased is blamed on the erasure in why, in the rows and in a bill by layer, and a hit on nothing",
   async (_, wire) => {
     for (const isSame of [true, false]) {
-      await using world = await begun(wire);
+      await using world = await erasingWorld(wire);
       const { ask, whyAt, store, server } = world;
       const instructed = (instructions: string) => ({
         provider: wire.provider(server.url, { model: "m-1", instructions: long(instructions) }),
@@ -244,7 +205,7 @@ test.each(Object.entries(cachedProviders))(
 );
 
 test("another process that begins with a snapshot knows that the settings were erased, and reports no lost cache", async () => {
-  await using world = await begun(chat);
+  await using world = await erasingWorld(chat);
   const { talk, ask, server, clock, store, events } = world;
   const secret = long("The PIN of Ann is 7302.");
   await ask("one", { provider: chat.provider(server.url, { model: "m-1", instructions: secret }) });
@@ -261,7 +222,7 @@ test("another process that begins with a snapshot knows that the settings were e
 });
 
 test("nothing is concluded from settings that were erased", async () => {
-  await using world = await begun(chat);
+  await using world = await erasingWorld(chat);
   const { ask, whyAt, store, server } = world;
   const provider = chat.provider(server.url, { model: "m-1", instructions: long("The PIN of Ann is 7302.") });
   for (const said of threeTimes) await ask(said, { provider });

@@ -1,5 +1,14 @@
 import { jsonOpaque } from "../../base/frozen-json.ts";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember, textOrNull } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  setMember,
+  textOrEmpty,
+  textOrNull,
+} from "../../base/json.ts";
 import { NumberLiteral } from "../../base/number-literal.ts";
 import { type EventPlace, placesOf } from "./places.ts";
 
@@ -18,7 +27,7 @@ export class ErasedValue {
 export const erasedMembers = "\u0001erased";
 
 /** What people and models read in place of an erased text. */
-const erasedText = "[erased]";
+export const erasedText = "[erased]";
 
 /**
  * An event's data with stand-ins for what was erased, so that it has the form that its schema requires. Facts stay. A block keeps its id, kind,
@@ -91,10 +100,22 @@ function hasErased(value: JsonValue): boolean {
 
 /** What is left of a block: what folds, pairing and contexts need. */
 function erasedBlock({ id, kind, digest, payload, wire }: JsonObject): JsonObject {
-  const standIn = standInPayload(textOrNull(kind), isJsonObject(payload) ? payload : {});
+  const whole = isJsonObject(payload) ? payload : {};
+  const standIn = standInPayload(textOrNull(kind), whole);
+  const parts = [whole["content"], whole["output"]].find(isJsonList) ?? [];
+  partTypes.set(
+    standIn,
+    parts.map((part) => textOrEmpty(objectOf(part)["type"])),
+  );
   const left = { id, kind, digest, payload: standIn };
   return isJsonObject(wire) ? { ...left, wire: factsOf(wire), erased: true } : { ...left, erased: true };
 }
+
+/** By the stand-in payload, because nothing that is recorded or sent has them. */
+const partTypes = new WeakMap<JsonObject, readonly string[]>();
+
+/** The types of the parts that a block had before its content was erased: its event still has them. Empty if it had a text, or no parts. */
+export const erasedPartTypes = (payload: JsonObject): readonly string[] => partTypes.get(payload) ?? [];
 
 const factNames: ReadonlySet<string> = new Set(["type", "role", "phase", "callId", "name"]);
 

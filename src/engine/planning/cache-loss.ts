@@ -15,7 +15,7 @@ import type { PlanRequest } from "./plan-request.ts";
 import { type ActorOf, promptChange } from "./prompt-change.ts";
 import { outgoingTurn, recordedPlan, requestOf } from "./recorded-request.ts";
 import { isOfErasure } from "./repairs.ts";
-import { changedSettings, isInBoth } from "./request-settings.ts";
+import { changedSettings, differsForCertain } from "./request-settings.ts";
 
 /** A request, and what its endpoint was sent before. */
 export type CacheLossOf = Pick<PlanRequest, "contexts" | "provenance" | "scope" | "settings" | "settingsDigest"> & {
@@ -46,7 +46,7 @@ export function cacheLoss(asked: CacheLossOf): CacheLoss {
   const isErased = !isSame && [context.settingsDigest, settingsDigest].some(contexts.hasErasedSettings);
   const before = contexts.settings(context.settingsDigest);
   const differing = isSame ? [] : changedPaths(before, settings);
-  const changed = isErased ? differing.filter((path) => isInBoth(before, settings, path)) : differing;
+  const changed = isErased ? differing.filter((path) => differsForCertain(before, settings, path)) : differing;
   if (!isErased && changed.length === 0 && kept === prompt.length)
     return orErased(asked, wholeLoss(context, kept), context);
   const other = wholePrefix(asked);

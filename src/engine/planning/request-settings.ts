@@ -1,7 +1,8 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
-import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
+import { erasedText } from "../../domain/events/erased-content.ts";
 import type { SettingsName } from "../../domain/ids.ts";
 import type { Capabilities } from "../stack/capabilities.ts";
 import type { Settings } from "../stack/codec.ts";
@@ -34,9 +35,30 @@ export function changedSettings(before: JsonObject, after: JsonObject): readonly
   return [...names].filter((name) => textOf(before, name) !== textOf(after, name));
 }
 
-/** Whether both requests have the setting of a path. If settings were erased, one that a request lacks may be erased: it is no difference. */
-export const isInBoth = (before: JsonObject, after: JsonObject, path: string): boolean =>
-  [before, after].every((settings) => Object.hasOwn(settings, path.split(".")[0] ?? ""));
+/**
+ * Whether a setting that differs between two requests differs by what both of them still have. If settings were erased, what one of them
+ * lacks, or has a stand-in for, may be the same: of a tool only the name is left.
+ *
+ * @param path - `model`, `reasoning.effort`.
+ */
+export function differsForCertain(before: JsonObject, after: JsonObject, path: string): boolean {
+  const names = path.split(".");
+  const [was, is] = [before, after].map((settings) =>
+    names.reduce<JsonValue | undefined>((at, name) => objectOf(at)[name], settings),
+  );
+  return names.length > 1 ? isOtherInside(was, is) : isOther(was, is);
+}
+
+function isOther(was: JsonValue | undefined, is: JsonValue | undefined): boolean {
+  if (was === undefined || is === undefined) return false;
+  if (isJsonList(was) && isJsonList(is)) return was.some((item, place) => isOtherInside(item, is[place]));
+  if (isJsonObject(was) && isJsonObject(is)) return Object.keys(was).some((name) => isOtherInside(was[name], is[name]));
+  return canonicalJson(was) !== canonicalJson(is);
+}
+
+/** Inside of a setting, this text stands for what was erased. A setting that was erased as a whole is missing. */
+const isOtherInside = (was: JsonValue | undefined, is: JsonValue | undefined): boolean =>
+  was !== erasedText && is !== erasedText && isOther(was, is);
 
 /** Of the settings that differ between two requests, those that a model reads before the blocks. */
 export const changedBefore = (before: JsonObject, now: JsonObject): readonly string[] =>

@@ -1,6 +1,7 @@
 import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
+import { readModels } from "../../../src/conversation/read-models.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
@@ -51,6 +52,8 @@ export class Erasures {
       });
     if (plan === null) return;
     const before = (await allVersions(store)).filter((block) => !block.isErased);
+    // Rows keep what they read of an event before it was damaged and skipped. The erasure makes them again, from what can be read now.
+    if (speech.hasSkips) for (const rows of readModels(store.events)) await rows.rebuild();
     const readings = await readingsOf(store, { random: this.#reading, endpoint });
     const receipt = await store.erase(plan, why);
     this.#of.tally.erasures += 1;
@@ -58,16 +61,16 @@ export class Erasures {
     const after = await allVersions(store);
     const erased = new Set(after.filter(({ isErased }) => isErased).map(({ recordedAs }) => recordedAs));
     const due = new Set(before.flatMap((each) => (each.id === id ? [each.recordedAs] : [])));
+    const left = after.filter(({ isErased }) => !isErased);
     for (const each of before) {
       if (!erased.has(each.recordedAs)) continue;
-      speech.erase(each);
+      speech.erase(each, left);
       if (!due.has(each.recordedAs)) this.#of.blame(`${id} was to be erased, and ${each.id} is erased`);
     }
-    const left = after.find((each) => each.id === id && !each.isErased);
-    if (left !== undefined) this.#of.blame(`${id} was erased, and a version of it is still there`);
+    if (left.some((each) => each.id === id)) this.#of.blame(`${id} was erased, and a version of it is still there`);
     this.#of.tally.readings += readings.size;
-    const { hasLostSettings } = speech;
-    const lost = { hasLostSettings, saysGone: (text: string) => speech.saysGone(text) };
+    const { hasLostSettings, hasSkippedSettings } = speech;
+    const lost = { hasLostSettings, hasSkippedSettings, saysGone: (text: string) => speech.saysGone(text) };
     for (const changed of await changedReadings(readings, lost)) this.#of.blame(`after ${id} was erased, ${changed}`);
   }
 

@@ -179,6 +179,7 @@ export class Operator {
   async #noteUnknown(stream: string, skipped: readonly number[]): Promise<void> {
     for await (const { revision, type } of this.sound.readStream(stream))
       if (type === "SettingsDeclared" && skipped.includes(revision)) {
+        this.#of.speech.hasSkippedSettings = true;
         this.#of.speech.hostedMayBeMissing = true;
         this.#of.speech.reasoningMayBeMissing = true;
       }

@@ -40,6 +40,7 @@ export async function changedReadings(before: Readings, lost: Lost): Promise<rea
     const isUnreadable = isDeepStrictEqual(answer, { error: "store-corrupted" });
     const isGone = typeof answer === "string" && (lost.hasLostSettings || lost.saysGone(answer));
     if ((isUnreadable || isGone) && isDeepStrictEqual(now, { error: "content-erased" })) continue;
+    if (lost.hasSkippedSettings && isDeepStrictEqual(now, wholeTurn)) continue;
     changed.push(...differences(answer, now, lost).map((each) => `${question}${each}`));
   }
   return changed;
@@ -50,7 +51,12 @@ export type Lost = {
   /** Whether a text says what was erased. */
   readonly saysGone: (text: string) => boolean;
   readonly hasLostSettings: boolean;
+  /** Of settings that an operator skipped, only the name is known, and the erasure renewed the key of names. */
+  readonly hasSkippedSettings: boolean;
 };
+
+/** The plan of a request that continues from nothing: the engine does so where it cannot tell whether settings have changed. */
+const wholeTurn = { strategy: "full", anchor: null, sendFrom: 0 };
 
 type Questions = Readonly<Record<string, () => Promise<unknown>>>;
 
@@ -120,7 +126,12 @@ const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Of prompts whose settings were erased turnlog knows neither what a cache held nor whether those settings had changed. */
 const isUnknown = (name: string, { then, now }: Readonly<Record<"then" | "now", Readonly<Record<string, unknown>>>>) =>
-  name === "cache" || (name === "changedSettings" && isSubset(now[name], then[name]));
+  (name === "cache" && saysUnknown(now[name])) || (name === "changedSettings" && isSubset(now[name], then[name]));
+
+const saysUnknown = (cache: unknown): boolean =>
+  isNested(cache) &&
+  [cache["cause"], cache["foreseen"]].every((each) => each === "unknown") &&
+  ["against", "unit", "author", "divergence", "edit", "lost"].every((each) => cache[each] === null);
 
 const isSubset = (part: unknown, of: unknown): boolean =>
   Array.isArray(part) && Array.isArray(of) && part.every((item) => of.includes(item));

@@ -40,6 +40,8 @@ export class Speech {
   hostedMayBeMissing = false;
   /** Whether the settings of some answer were skipped: reasoning of a model that nothing names is left out on every wire. */
   reasoningMayBeMissing = false;
+  /** Whether an operator skipped the settings of some request: once an erasure has renewed the key of names, nothing tells whether others equal them. */
+  hasSkippedSettings = false;
   /** Whether an operator skipped events: the newest exchange of a thread or a connection may be among them. */
   hasSkips = false;
   /** Which of the world's servers the model answers at. */
@@ -207,15 +209,21 @@ export class Speech {
     return nonces.some((nonce) => this.#gone.has(nonce)) || [...this.#goneParts].some((part) => text.includes(part));
   }
 
-  /** The content of a block is erased. */
-  erase(block: Block): void {
+  /**
+   * The content of a block is erased.
+   *
+   * @param left - The blocks that are not: an edited version of one of them may have shown the same image.
+   */
+  erase(block: Block, left: readonly Block[]): void {
     const [said, nonce] = [this.saidOf(block), this.nonceOf(block)];
     if (said === null) return;
     this.#erased.set(block.recordedAs, said);
     if (nonce !== null) this.#gone.add(nonce);
     for (const part of said.shows) {
       const shown = "source" in part ? part.source : "data" in part ? part.data : null;
-      if (shown !== null) this.#goneParts.add(shown.slice(shown.indexOf(",") + 1));
+      const gone = shown?.slice(shown.indexOf(",") + 1) ?? null;
+      const isLeft = gone !== null && left.some(({ payload }) => JSON.stringify(payload).includes(gone));
+      if (gone !== null && !isLeft) this.#goneParts.add(gone);
     }
     // Settings that say it in their instructions go as a whole, and with them every request that they shaped.
     this.hasLostSettings ||= said.kind === "system" || said.kind === "developer";
