@@ -192,7 +192,7 @@ function intactResponses(said: readonly Said[], { hasIds }: Wire): ReadonlySet<n
     const places = Array.from({ length: group.size }, (_, offset) => start + offset);
     const isWhole = places.every((place, offset) => {
       const here = said[place]?.group;
-      return here?.response === group.response && here.index === offset;
+      return here?.response === group.response && here.index === offset && here.size === group.size;
     });
     if (!isWhole) continue;
     // After a copy of one of its calls that call is renamed: the response goes without ids, and a hosted item cannot.

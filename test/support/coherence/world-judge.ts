@@ -115,13 +115,7 @@ export class WorldJudge {
       // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
       const mayLackReasoning =
         mayLackHosted || this.#speech.reasoningMayBeMissing || this.#dialect.leavesReasoning === true;
-      const isRead = ({ text }: Said): boolean => lines.some((line) => line.endsWith(hashOf(text)));
-      const known = said
-        .filter((one) => one !== null)
-        .map((one) => this.#asHeard(one))
-        .map((one) =>
-          one.kind === "reasoning" && mayLackReasoning && !isRead(one) ? { ...one, isLeftOut: true } : one,
-        );
+      const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
       const isApart = this.#dialect.systemStandsFirst === true;
       // What is left out has no words, but it stands between messages all the same.
       const leading = all.includes("left-out") ? all.indexOf("left-out") : all.length;

@@ -172,6 +172,8 @@ class World {
       const server = isAtTwo && breaking.chance(0.5) ? "second" : "first";
       const isStrict = breaking.chance(0.1);
       const note = breaking.chance(0.7) && (breaking.chance(0.7) || speech.newNote());
+      // A call of a run that was cancelled may come back when the next one has begun.
+      let isOver = false;
       const probe = defineMiddleware({ name: "probe", version: "1.0.0" }, (next) => async (turn, { signal }) => {
         this.#judge.outgoing = turn;
         const asked: AskedRun = { instructions, systemAs, server: provider.scope, isStrict };
@@ -182,7 +184,7 @@ class World {
           if (codeOf(error) === "part-unsendable") this.#judge.judgeRefusal(asked);
           throw error;
         } finally {
-          this.#judge.judgeNew(asked, tools);
+          if (!isOver) this.#judge.judgeNew(asked, tools);
         }
       });
       const abort = new AbortController();
@@ -237,6 +239,7 @@ class World {
       if (first !== null && again) await this.#run(conversation, engine, { again });
       else if (first !== null && random.chance(0.3) && !troubles.hasMeddled)
         await this.#deliverAgain(conversation, engine, first);
+      isOver = true;
       if (random.chance(0.15) || troubles.wantsFork()) conversation = await this.#forked(conversation);
       else if (random.chance(0.05)) await this.#revert(conversation);
       if (this.#compacting.chance(0.1)) await this.#compact(conversation);
