@@ -1,4 +1,5 @@
-import { isErased, linesErased } from "../log/codec/erased.ts";
+import { changesEarlier } from "../domain/events/changes-earlier.ts";
+import { isErased } from "../log/codec/erased.ts";
 import type { Reading, tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
@@ -57,7 +58,7 @@ export class ViewFold<View> {
    * @throws {StoreUnavailableError} if its blobs or its view cannot be read now; the fold is then unusable.
    */
   take(envelope: StoredEnvelope): Promise<void> | null {
-    if (envelope.type === linesErased) return this.#refold(envelope);
+    if (changesEarlier(envelope)) return this.#refold(envelope);
     const key = keyOf(this.#options.projection, envelope);
     if (key !== null && isErased(envelope)) return this.#forget(key, envelope);
     if (key === null) {
@@ -116,7 +117,10 @@ export class ViewFold<View> {
     this.#hasChanged(state, envelope);
   }
 
-  /** Views of the stream may hold words of lines that were erased: they are folded again, from what is left. */
+  /**
+   * Views of the stream may hold words of lines that were erased, or of an event that was damaged and skipped since: they are folded again,
+   * from what is left.
+   */
   async #refold(envelope: StoredEnvelope): Promise<void> {
     const { store, projection } = this.#options;
     const { foldKey } = await import("./key-fold.ts");

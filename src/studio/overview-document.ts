@@ -1,5 +1,5 @@
 import type { PriceFile } from "../bill/price-file.ts";
-import { changesEarlier } from "../domain/events/event.ts";
+import { changesEarlier } from "../domain/events/changes-earlier.ts";
 import { worstOf } from "./chains.ts";
 import { parentOf } from "./origin.ts";
 import {

@@ -1,5 +1,6 @@
 import { contentId, type Edit } from "../domain/edits.ts";
-import { type ConversationEventOf, changesEarlier } from "../domain/events/event.ts";
+import { changesEarlier } from "../domain/events/changes-earlier.ts";
+import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";

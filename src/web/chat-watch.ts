@@ -1,5 +1,5 @@
 import type { Conversation } from "../conversation/conversation.ts";
-import { changesEarlier } from "../domain/events/event.ts";
+import { changesEarlier } from "../domain/events/changes-earlier.ts";
 import { isHole } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";

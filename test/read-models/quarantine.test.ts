@@ -127,3 +127,25 @@ test("an event that an operator skipped degrades its key no more", async () => {
   await projector.catchUp();
   expect(await projector.degraded()).toEqual([]);
 });
+
+test("what a row had read of an event before it was damaged and skipped is not in it any more", async () => {
+  const path = temporaryFolder().file("store.db");
+  await using store = await openSqliteStore(path);
+  await write(store, [started("bad_"), said("bad_", "one"), said("bad_", "two")]);
+  const projector = createProjector(store, texts);
+  await projector.catchUp();
+  const before = await rowsOf(projector);
+  const database = new DatabaseSync(path);
+  database.exec("UPDATE events SET version = 9 WHERE revision = 1");
+  database.close();
+  await write(store, [
+    sound("bad_", { type: "EventSkipped", version: 1, data: { revision: 1, reason: "a test" } }),
+    said("bad_", "three"),
+  ]);
+  await projector.catchUp();
+  const rows = await rowsOf(projector);
+  expect(rows).toEqual(await rowsFromScratch(store, texts));
+  expect(JSON.stringify(before)).toContain("one");
+  expect(JSON.stringify(rows)).not.toContain("one");
+  expect(await projector.degraded()).toEqual([]);
+});

@@ -112,10 +112,6 @@ export type RequestEvent = ConversationEventOf<"InferenceRequested" | "WarmUpReq
 export const isRequest = (event: ConversationEvent): event is RequestEvent =>
   event.type === "InferenceRequested" || event.type === "WarmUpRequested";
 
-/** After it, earlier events read otherwise: one is left out, or content of some was erased. What was folded of them has to be folded anew. */
-export const changesEarlier = ({ type }: { readonly type: string }): boolean =>
-  type === "EventSkipped" || type === "LinesErased";
-
 /** This turnlog does not know the event's type or version, or the data does not match its schema. Never skipped silently. */
 export class UnreadableEventError extends TurnlogError<"unreadable-event"> {
   override readonly name = "UnreadableEventError";

@@ -1,5 +1,5 @@
 import type { Block } from "../../domain/block.ts";
-import { changesEarlier } from "../../domain/events/event.ts";
+import { changesEarlier } from "../../domain/events/changes-earlier.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { emptyBlame } from "../../projections/blame.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";

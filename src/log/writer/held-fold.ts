@@ -1,4 +1,5 @@
-import { type ConversationEvent, changesEarlier } from "../../domain/events/event.ts";
+import { changesEarlier } from "../../domain/events/changes-earlier.ts";
+import type { ConversationEvent } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";

@@ -1,7 +1,6 @@
 import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
-import { readModels } from "../../../src/conversation/read-models.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
@@ -52,8 +51,6 @@ export class Erasures {
       });
     if (plan === null) return;
     const before = (await allVersions(store)).filter((block) => !block.isErased);
-    // Rows keep what they read of an event before it was damaged and skipped. The erasure makes them again, from what can be read now.
-    if (speech.hasSkips) for (const rows of readModels(store.events)) await rows.rebuild();
     const readings = await readingsOf(store, { random: this.#reading, endpoint });
     const receipt = await store.erase(plan, why);
     this.#of.tally.erasures += 1;

@@ -28,6 +28,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "domain/events/blocks-in.ts": "lists the blocks and the settings that an event holds",
   "domain/events/erased-content.ts": "knows the form that an event needs without its content",
   "domain/events/event-paths.ts": "says of each type which members are facts, and which a redacted bundle keeps",
+  "domain/events/changes-earlier.ts": "says after which events earlier ones read otherwise",
   "domain/events/event.ts": "defines the predicates isRunEnd and isRequest",
   "domain/events/recorded.ts": "tells a hole from an event",
   "domain/events/places.ts": "knows of which types there are versions",
