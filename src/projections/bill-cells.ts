@@ -62,7 +62,7 @@ export const nothingBilled: BillSums = {
 export function addToCells(cells: readonly BillCell[], key: BillKey, sums: BillSums): readonly BillCell[] {
   const at = cells.findIndex((cell) => keyNames.every((name) => cell[name] === key[name]));
   const cell = { ...key, ...addSums(cells[at] ?? nothingBilled, sums) };
-  return at < 0 ? [...cells, cell] : cells.with(at, cell);
+  return at < 0 ? cells.concat(cell) : cells.with(at, cell);
 }
 
 const keyNames = [

@@ -20,7 +20,8 @@ export class BlockVersions {
     const id = idOf(block);
     const known = this.#versions.get(id) ?? [];
     if (known.some((version) => version.block.recordedAs === block.recordedAs)) return;
-    this.#versions.set(id, [...known, { block, author }]);
+    // A list of exactly so many: most blocks have one version, and there are many blocks.
+    this.#versions.set(id, known.concat({ block, author }));
   }
 
   get(id: BlockId, name: BlockName): Block | null {

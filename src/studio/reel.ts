@@ -115,21 +115,27 @@ export class Reel {
 
   async #readOn(): Promise<void> {
     const from = this.rows.length;
-    for await (const envelope of this.#log.store.readStream(conversationStream(this.id), { from })) {
+    const stream = conversationStream(this.id);
+    for await (const envelope of this.#log.store.readStream(stream, { from })) {
       this.#isOutdated ||= from > 0 && (isErased(envelope) || changesEarlier(envelope));
-      await this.#take(envelope);
+      const checked = this.isRedacted ? unchecked : checkEnvelope(this.#head, envelope);
+      this.#head = { revision: envelope.revision, digest: envelope.digest };
+      const skip = this.skipped.has(stream, envelope.revision) ? await skipOf(this.#log, envelope, this.skipped) : null;
+      if (skip !== null) {
+        this.#add(holeRow(envelope, skip));
+        continue;
+      }
+      const recorded = lookAt(this.#log, envelope);
+      // Most events name no blob: await only promises, because each wait costs time.
+      this.#take(envelope, recorded instanceof Promise ? await recorded : recorded, checked);
     }
   }
 
-  async #take(envelope: StoredEnvelope): Promise<void> {
-    const checked = this.isRedacted ? unchecked : checkEnvelope(this.#head, envelope);
-    this.#head = { revision: envelope.revision, digest: envelope.digest };
-    const skip = await skipOf(this.#log, envelope, this.skipped);
-    if (skip !== null) {
-      this.#add(holeRow(envelope, skip));
-      return;
-    }
-    const recorded = await lookAt(this.#log, envelope);
+  #take(
+    envelope: StoredEnvelope,
+    recorded: RecordedEvent | Error,
+    checked: ReturnType<typeof checkEnvelope> | typeof unchecked,
+  ): void {
     if (recorded instanceof Error) {
       this.#noteDamage(envelope.revision, recorded.message);
       this.#add(unreadableRow(envelope, recorded));
