@@ -119,8 +119,8 @@ export function conversationRoutes(store: Store): Hono {
       import("./blame-page.ts"),
     ]);
     const document = await fold.at(revisionIn(context, reel.rows.length), async (place) => {
-      const report = await blameReport(log, place, only);
-      return page === null ? blameDocumentOf(place, report) : blamePage(place, report, page);
+      const report = await blameReport(log, place, { only, part: page });
+      return page === null ? blameDocumentOf(place, report) : blamePage(place, report, { ...page, only });
     });
     return context.json(document);
   });
