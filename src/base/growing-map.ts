@@ -82,6 +82,26 @@ export class GrowingMap<Key, Value> extends Map<Key, Value> {
     for (const { key, value } of this.#entries()) yield [key, value];
   }
 
+  /** The values in the opposite order: a reader that stops early costs only what it read. */
+  *newestFirst(): Generator<Value> {
+    for (let place = this.#sets.length - 1; place >= 0; place -= 1) {
+      const entry = this.#firstAt(place);
+      if (entry !== null && this.#inherited(entry.key) === null) yield newestBelow(entry, this.#sets.length).value;
+    }
+    if (this.#beginning === null) return;
+    const { of, sets } = this.#beginning;
+    for (let place = sets - 1; place >= 0; place -= 1) {
+      const entry = of.#firstAt(place);
+      if (entry !== null) yield (this.#newest.get(entry.key) ?? newestBelow(entry, sets)).value;
+    }
+  }
+
+  /** The entry of a set, if it was the first of its key. */
+  #firstAt(place: number): Entry<Key, Value> | null {
+    const entry = this.#sets[place];
+    return entry === undefined || entry.before !== null ? null : entry;
+  }
+
   /** In the order in which the keys were first set, as in any map: a list, because a look at each by its key takes many times longer. */
   #entries(): readonly Entry<Key, Value>[] {
     const entries: Entry<Key, Value>[] = [];
@@ -98,10 +118,8 @@ export class GrowingMap<Key, Value> extends Map<Key, Value> {
   #newestOf(sets: number): readonly Entry<Key, Value>[] {
     const entries: Entry<Key, Value>[] = [];
     for (let place = 0; place < sets; place += 1) {
-      let entry = this.#sets[place];
-      if (entry === undefined || entry.before !== null) continue;
-      while (entry.after !== null && entry.after.place < sets) entry = entry.after;
-      entries.push(entry);
+      const entry = this.#firstAt(place);
+      if (entry !== null) entries.push(newestBelow(entry, sets));
     }
     return entries;
   }
@@ -115,6 +133,13 @@ export class GrowingMap<Key, Value> extends Map<Key, Value> {
   #inherited(key: Key): Entry<Key, Value> | null {
     return this.#beginning === null ? null : this.#beginning.of.#entry(key, this.#beginning.sets);
   }
+}
+
+/** What a key had after so many sets. */
+function newestBelow<Key, Value>(first: Entry<Key, Value>, sets: number): Entry<Key, Value> {
+  let entry = first;
+  while (entry.after !== null && entry.after.place < sets) entry = entry.after;
+  return entry;
 }
 
 /** A copy of a map; of a `GrowingMap` one that shares its entries. */

@@ -26,7 +26,7 @@ export type PromptOutcome = {
 
 /** All requests of a conversation so far, those of layers included, oldest first. */
 export type CacheTrail = {
-  readonly prompts: Map<string, SentPrompt>;
+  readonly prompts: GrowingMap<string, SentPrompt>;
   readonly outcomes: Map<string, PromptOutcome>;
   /** The requests of the open run: what its layers did is not settled yet. */
   ofOpenRun: OfRun;
@@ -57,7 +57,7 @@ export function copiedTrail(
   { prompts, outcomes, ofOpenRun, erasedSettings, origin }: CacheTrail,
   { from, to }: { readonly from: RunPasses | null; readonly to: RunPasses | null },
 ): CacheTrail {
-  const copy = copiedMap(prompts);
+  const copy = prompts.copy();
   const own = from === null || ofOpenRun.passes !== from ? requestsOf(null) : requestsOf(to, ofOpenRun.inferenceIds);
   for (const id of own.inferenceIds) {
     const prompt = prompts.get(id);

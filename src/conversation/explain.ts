@@ -9,7 +9,7 @@ import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";
 import { explainCache } from "./cache-report.ts";
 import type { CacheTrail } from "./cache-trail.ts";
-import { type ContextCandidate, candidatesOf } from "./candidates.ts";
+import { type ContextCandidate, candidatesOf, type ListPart } from "./candidates.ts";
 import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
 import type { RequestCache } from "./request-cache.ts";
@@ -67,14 +67,21 @@ export type RequestExplanation = {
   readonly cache: RequestCache;
 };
 
-/** Explains a request that was found with a trail. */
+/** Explains a request that was found with a trail: with all contexts, or those of a part of their list. */
 export const explainRequest = async (
   log: EventLog,
   found: FoundRequest,
-  about: Parameters<typeof explainCache>[2],
-): Promise<RequestExplanation> => ({ ...chainOf(found, about.trail), cache: await explainCache(log, found, about) });
+  { candidates = null, ...about }: Parameters<typeof explainCache>[2] & { readonly candidates?: ListPart | null },
+): Promise<RequestExplanation> => ({
+  ...chainOf(found, about.trail, candidates),
+  cache: await explainCache(log, found, about),
+});
 
-function chainOf(found: FoundRequest, trail: CacheTrail): Omit<RequestExplanation, "cache"> {
+function chainOf(
+  found: FoundRequest,
+  trail: CacheTrail,
+  candidates: ListPart | null,
+): Omit<RequestExplanation, "cache"> {
   const { recorded, request, view, labels } = found;
   const { revision, at, runId, frame } = recorded;
   const { inferenceId, attempt, scope, decision, input, encoder, requestBytes, timings = [] } = request;
@@ -99,7 +106,7 @@ function chainOf(found: FoundRequest, trail: CacheTrail): Omit<RequestExplanatio
     blocks: input.blocks,
     bytes: requestBytes,
     fullBytes: fullBytesOf(found, trail),
-    candidates: candidatesOf(found),
+    candidates: candidatesOf(found, candidates),
     brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
     before: requestBefore(found),
     timings,

@@ -141,16 +141,17 @@ export function conversationRoutes(store: Store): Hono {
     const request = requestOf(reel, revisionIn(context, reel.rows.length));
     // A page without a server loads this when it is asked for.
     const { explainRequest } = await import("../conversation/explain.ts");
-    const explained = await fold.request(request, codecs, (found, about) =>
-      prices().then((file) => explainRequest(log, found, { ...about, prices: file, rules: {} })),
-    );
+    const part = context.req.query("from") === undefined ? null : pageOf(context, 40);
+    const [explained, candidates] = await fold.request(request, codecs, async (found, about) => {
+      const asked = { ...about, prices: await prices(), rules: {}, candidates: part };
+      return [await explainRequest(log, found, asked), found.view.server.contexts.length] as const;
+    });
     const document = whyDocumentOf(reel, explained);
-    if (context.req.query("from") === undefined) return context.json(document);
+    if (part === null) return context.json(document);
     // The whole of it names every context that a server was ever known to hold.
-    const { from, n } = pageOf(context, 40);
-    const all = { candidates: document.candidates.length, sent: document.sent.length };
-    const [candidates, sent] = [document.candidates.slice(from, from + n), document.sent.slice(from, from + n)];
-    return context.json({ ...document, candidates, sent, from, all } satisfies WhyPage);
+    const { from, n } = part;
+    const all = { candidates, sent: document.sent.length };
+    return context.json({ ...document, sent: document.sent.slice(from, from + n), from, all } satisfies WhyPage);
   });
 
   routes.get("/request/:revision", async (context) => {
