@@ -13,6 +13,7 @@ import { type ContextCandidate, candidatesOf, type ListPart } from "./candidates
 import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
 import type { RequestCache } from "./request-cache.ts";
+import type { SentPrompt } from "./sent-prompt.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 import { wholePromptsOf } from "./whole-prompts.ts";
 
@@ -114,13 +115,18 @@ function chainOf(
   };
 }
 
-function fullBytesOf({ recorded, request, view, codecs }: FoundRequest, trail: CacheTrail): number | null {
-  const { decision, encoder, requestBytes } = request;
-  if (!codecs.has(encoder)) return null;
+function fullBytesOf(found: FoundRequest, trail: CacheTrail): number | null {
+  const { decision, encoder, requestBytes, inferenceId } = found.request;
+  if (!found.codecs.has(encoder)) return null;
   if (decision.strategy === "full") return requestBytes;
-  const hasErased = hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased);
-  const prompt = trail.prompts.get(request.inferenceId);
-  if (hasErased || prompt === undefined) return null;
+  const prompt = trail.prompts.get(inferenceId);
+  if (prompt === undefined) return null;
+  return wholePromptsOf(trail).fullBytesOf(prompt, () => plannedBytes(found, prompt, trail));
+}
+
+/** Null if content of it was erased. */
+function plannedBytes({ recorded, view, codecs }: FoundRequest, prompt: SentPrompt, trail: CacheTrail): number | null {
+  if (hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased)) return null;
   const planned = { ...recordedRequest(view, recorded, codecs), full: "policy" as const };
   const decided = plan(planned);
   const bytes = wholePromptsOf(trail).bytesOf(prompt, planned.codec, partsOf(planned, decided));
