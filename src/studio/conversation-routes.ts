@@ -7,7 +7,6 @@ import { sentRequest } from "../engine/planning/recorded-request.ts";
 import { bodyDocument } from "./body-document.ts";
 import { fitting } from "./by-bytes.ts";
 import { RefusedError } from "./failures.ts";
-import { rowFilter } from "./filter-rows.ts";
 import { findable, findRevision } from "./find-revision.ts";
 import type { HeldConversation, HeldConversations } from "./held-conversations.ts";
 import { groupsPage, overviewDocument, requestsPage } from "./overview-document.ts";
@@ -52,10 +51,8 @@ export function conversationRoutes(store: Store): Hono {
   routes.get("/log", async (context) => {
     const { reel } = await held(context);
     const { from, n } = pageOf(context, 200);
-    const filter = context.req.query("f") ?? "";
-    const rows = filter === "" ? reel.rows : reel.rows.filter(rowFilter(filter));
-    const page = rows.slice(from, from + n);
-    return context.json({ from, total: rows.length, rows: fitting(page) } satisfies LogPage);
+    const { total, rows } = reel.rows.filtered(context.req.query("f") ?? "", { from, n });
+    return context.json({ from, total, rows: fitting(rows) } satisfies LogPage);
   });
 
   routes.get("/stack/:revision", async (context) => {

@@ -18,6 +18,7 @@ import { type BlockLabels, noteLabels } from "../wording/labels.ts";
 import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
 import { type FoldedGroup, groupAfter } from "./log-groups.ts";
 import { holeRow, logRow, unreadableRow } from "./log-row.ts";
+import { LogRows } from "./log-rows.ts";
 import type { LogRow, OverviewDocument } from "./page-documents.ts";
 import { CostReader } from "./request-costs.ts";
 import { Rungs } from "./rungs.ts";
@@ -35,7 +36,7 @@ export type ReelOptions = {
  */
 export class Reel {
   readonly id: ConversationId;
-  readonly rows: LogRow[] = [];
+  readonly rows = new LogRows();
   readonly groups: FoldedGroup[] = [];
   readonly steps: Step[] = [];
   /** The Turn after each event: while a run is open, the one that was handed on last, with what waits for its end. */
@@ -151,7 +152,7 @@ export class Reel {
   }
 
   #add(row: LogRow): void {
-    this.rows.push(row);
+    this.rows.add(row);
     this.turns.push(this.#spoken());
   }
 

@@ -116,9 +116,7 @@ function editOf(
 ): number | null {
   const name = step.passes[layer - 1]?.name;
   for (let revision = step.revision - 1; revision >= step.runStart; revision -= 1) {
-    const row = rows[revision];
-    if (row?.type === "TurnEdited" && (row.layer ?? row.words) === name && touched.get(revision)?.has(id) === true)
-      return revision;
+    if (rows.mark(revision)?.editor === name && touched.get(revision)?.has(id) === true) return revision;
   }
   return null;
 }
