@@ -18,8 +18,8 @@ const pageSize = 256;
  */
 export class LogRows {
   readonly #marks: RowMark[] = [];
-  /** Rows that say the same share their mark. */
-  readonly #markByName = new Map<string, RowMark>();
+  /** Rows that say the same share their mark, so there are few. */
+  readonly #marksByType = new Map<string, readonly RowMark[]>();
   readonly #packed: Uint8Array[] = [];
   #newest: LogRow[] = [];
   #read: { readonly page: number; readonly rows: readonly LogRow[] } | null = null;
@@ -80,7 +80,12 @@ export class LogRows {
     if (bytes === undefined) return page === this.#packed.length ? this.#newest : [];
     if (this.#read?.page === page) return this.#read.rows;
     // What was packed here.
-    const rows = (JSON.parse(decoder.decode(bytes)) as readonly PackedRow[]).map(unpacked);
+    const words = JSON.parse(decoder.decode(bytes)) as readonly PackedRow[];
+    const rows = words.flatMap((row, place) => {
+      const revision = page * pageSize + place;
+      const mark = this.#marks[revision];
+      return mark === undefined ? [] : unpacked(row, { revision, mark });
+    });
     this.#read = { page, rows };
     return rows;
   }
@@ -88,28 +93,33 @@ export class LogRows {
   #markOf({ type, sign, layer, verdict, words, value }: LogRow): RowMark {
     const editor = type === "TurnEdited" ? words : null;
     const isBack = type === "TurnEdited" && value === "back";
-    const name = JSON.stringify([type, sign, layer, verdict, editor, isBack]);
-    const known = this.#markByName.get(name);
+    const ofType = this.#marksByType.get(type) ?? [];
+    const known = ofType.find(
+      (mark) =>
+        mark.sign === sign &&
+        mark.layer === layer &&
+        mark.verdict === verdict &&
+        mark.editor === editor &&
+        mark.isBack === isBack,
+    );
     if (known !== undefined) return known;
     const mark = { type, sign, layer, verdict, editor, isBack };
-    this.#markByName.set(name, mark);
+    this.#marksByType.set(type, [...ofType, mark]);
     return mark;
   }
 }
 
 const [encoder, decoder] = [new TextEncoder(), new TextDecoder()];
 
-/** The members of a row without their names. */
+/** What a row says beyond its revision and its mark. */
 type PackedRow = ReturnType<typeof packed>;
 
-const packed = (row: LogRow) =>
-  [
-    ...([row.revision, row.at, row.type, row.sign, row.layer, row.layerNumber, row.words, row.detail] as const),
-    ...([row.change, row.value, row.verdict, row.sentence, row.problem] as const),
-  ] as const;
+const packed = ({ at, layerNumber, words, detail, change, value, sentence, problem }: LogRow) =>
+  [at, layerNumber, words, detail, change, value, sentence, problem] as const;
 
-function unpacked(row: PackedRow): LogRow {
-  const [revision, at, type, sign, layer, layerNumber, words, detail, change, value, verdict, sentence, problem] = row;
+function unpacked(row: PackedRow, { revision, mark }: { readonly revision: number; readonly mark: RowMark }): LogRow {
+  const { type, sign, layer, verdict } = mark;
+  const [at, layerNumber, words, detail, change, value, sentence, problem] = row;
   return {
     ...{ revision, at, type, sign, layer, layerNumber, words, detail },
     ...{ change, value, verdict, sentence, problem },
