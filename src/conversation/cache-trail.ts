@@ -100,8 +100,9 @@ export function notePrompt(trail: CacheTrail, recorded: RecordedEvent, view: Con
   const passes = view.client.run?.turns.passes ?? null;
   if (trail.ofOpenRun.passes !== passes) trail.ofOpenRun = requestsOf(passes);
   if (passes !== null) trail.ofOpenRun.inferenceIds.push(inferenceId);
+  const { stream, revision, at, frame } = recorded;
   prompts.set(inferenceId, {
-    recorded,
+    recorded: { stream, revision, at, frame },
     request: event.data,
     settings: view.server.settings.get(settingsDigest) ?? {},
     outgoing: outgoingTurn(view, recorded),

@@ -12,7 +12,8 @@ import type { PlacedDetails } from "../providers/caching/placed-details.ts";
 
 /** A request of a conversation, with everything that its server held for it. */
 export type SentPrompt = {
-  readonly recorded: RecordedEvent;
+  /** Where the log has it; not the whole event, because a trail keeps thousands. */
+  readonly recorded: Pick<RecordedEvent, "stream" | "revision" | "at" | "frame">;
   readonly request: InferenceRequestedData;
   readonly settings: JsonObject;
   /** The Turn that left the innermost layer, and the part that the input was made from. */

@@ -1,4 +1,4 @@
-import type { RowMark } from "./log-rows.ts";
+import type { RowMark } from "./log-row.ts";
 import type { LogRow } from "./page-documents.ts";
 
 /** What a filter asks of the mark of a row, and of its words; null if it names no words. */

@@ -45,6 +45,19 @@ const rowOf = ({ revision, at, type, sign, sentence }: About, own: Words): LogRo
   problem: own.problem ?? null,
 });
 
+/** What is looked for among all rows, without their words. */
+export type RowMark = Pick<LogRow, "type" | "sign" | "layer" | "verdict"> & {
+  /** Who edited the Turn, for an edit: a layer, or the engine's own. */
+  readonly editor: string | null;
+  /** Whether an edit is on the way back to the client. */
+  readonly isBack: boolean;
+};
+
+export function markOf({ type, sign, layer, verdict, words, value }: LogRow): RowMark {
+  const isEdit = type === "TurnEdited";
+  return { type, sign, layer, verdict, editor: isEdit ? words : null, isBack: isEdit && value === "back" };
+}
+
 function signOf(actor: Actor): RowSign {
   switch (actor.kind) {
     case "user":

@@ -1,13 +1,6 @@
 import { type RowFilter, rowFilter } from "./filter-rows.ts";
+import { markOf, type RowMark } from "./log-row.ts";
 import type { LogRow } from "./page-documents.ts";
-
-/** What is looked for among all rows, without their words. */
-export type RowMark = Pick<LogRow, "type" | "sign" | "layer" | "verdict"> & {
-  /** Who edited the Turn, for an edit: a layer, or the engine's own. */
-  readonly editor: string | null;
-  /** Whether an edit is on the way back to the client. */
-  readonly isBack: boolean;
-};
 
 /** How many rows are packed together. */
 const pageSize = 256;
@@ -90,24 +83,17 @@ export class LogRows {
     return rows;
   }
 
-  #markOf({ type, sign, layer, verdict, words, value }: LogRow): RowMark {
-    const editor = type === "TurnEdited" ? words : null;
-    const isBack = type === "TurnEdited" && value === "back";
-    const ofType = this.#marksByType.get(type) ?? [];
-    const known = ofType.find(
-      (mark) =>
-        mark.sign === sign &&
-        mark.layer === layer &&
-        mark.verdict === verdict &&
-        mark.editor === editor &&
-        mark.isBack === isBack,
-    );
+  #markOf(row: LogRow): RowMark {
+    const mark = markOf(row);
+    const ofType = this.#marksByType.get(mark.type) ?? [];
+    const known = ofType.find((each) => members.every((name) => each[name] === mark[name]));
     if (known !== undefined) return known;
-    const mark = { type, sign, layer, verdict, editor, isBack };
-    this.#marksByType.set(type, [...ofType, mark]);
+    this.#marksByType.set(mark.type, [...ofType, mark]);
     return mark;
   }
 }
+
+const members = ["sign", "layer", "verdict", "editor", "isBack"] as const satisfies readonly (keyof RowMark)[];
 
 const [encoder, decoder] = [new TextEncoder(), new TextDecoder()];
 
