@@ -62,11 +62,9 @@ export async function blameReport(
     return { id, label: words.labels.get(id) ?? kind, made, versions, erased };
   };
   const turn = turnSpokenOf(past);
-  const first = only === null ? 0 : turn.blocks.findIndex(({ id }) => id === only);
-  const wanted = only === null ? turn.blocks : first < 0 ? [] : turn.blocks.slice(first, first + 1);
-  const { from, n } = part ?? { from: 0, n: wanted.length };
-  const blocks = wanted.slice(from, from + n).map((block, offset) => ({
-    ...{ index: first + from + offset, block, changed: lastChange(blames, block) },
+  const { first, blocks: wanted } = wantedOf(turn, { only, part });
+  const blocks = wanted.map((block, offset) => ({
+    ...{ index: first + offset, block, changed: lastChange(blames, block) },
     ...story(idOf(block), block.kind),
   }));
   const removed = removedFrom(place, turn, only).map(({ id, removed: by }) => ({ ...story(id), removed: by }));
@@ -77,6 +75,18 @@ export async function blameReport(
   };
 }
 
+/** The blocks to report, and the place of the first one. */
+function wantedOf(
+  turn: Turn,
+  { only, part }: Required<BlameWanted>,
+): { readonly first: number; readonly blocks: readonly Block[] } {
+  const { from, n } = part ?? { from: 0, n: turn.length };
+  // The Turn of the part's end: a list of a whole Turn is long, and each Turn would keep one.
+  if (only === null) return { first: from, blocks: turn.slice(from + n).after(from) };
+  const first = turn.blocks.findIndex(({ id }) => id === only);
+  return { first, blocks: first < 0 ? [] : turn.blocks.slice(first, first + 1) };
+}
+
 /** Blocks that are not in the Turn, and who removed them. While a run is open, those that its layers have left out so far are gone as well. */
 function removedFrom(
   { past: { view, blames } }: ReadPlace,
@@ -85,10 +95,10 @@ function removedFrom(
 ): readonly Pick<RemovedBlock, "id" | "removed">[] {
   const leftOut = view.client.run?.removed;
   const gone: Pick<RemovedBlock, "id" | "removed">[] = [];
-  for (const [id, blame] of blames) {
+  blames.forEach((blame, id) => {
     const removed = leftOut?.get(id) ?? blame.removed;
     if (only === null ? removed !== null : id === only) gone.push({ id, removed });
-  }
+  });
   if (gone.length === 0) return [];
   const present = new Set<string | null>(turn.blocks.map(({ id }) => id));
   return gone.filter(({ id }) => !present.has(id));
