@@ -13,7 +13,6 @@ import { groupsPage, overviewDocument, requestsPage } from "./overview-document.
 import type { FindDocument, LogPage, VerifiedDocument } from "./page-documents.ts";
 import type { Prices } from "./prices.ts";
 import { listIn, pageOf, placeIn, revisionIn, wholeOf } from "./query.ts";
-import { stackDocument } from "./stack-document.ts";
 import { stepAt } from "./step-at.ts";
 import { Verifications } from "./verifications.ts";
 import type { WhyPage } from "./why-page.ts";
@@ -58,12 +57,13 @@ export function conversationRoutes(store: Store): Hono {
   routes.get("/stack/:revision", async (context) => {
     const { reel } = await held(context);
     const opened = new Set(listIn(context, "open").map((text) => wholeOf(text, "open", 0)));
+    // A page without a server loads what a view needs when it is opened.
+    const { stackDocument } = await import("./stack-document.ts");
     return context.json(stackDocument(reel, revisionIn(context, reel.rows.length), { ...pageOf(context, 80), opened }));
   });
 
   routes.get("/time/:revision", async (context) => {
     const { reel } = await held(context);
-    // A page without a server loads what a view needs when it is opened.
     const { timeDocument } = await import("./time-document.ts");
     return context.json(timeDocument(reel, revisionIn(context, reel.rows.length)));
   });
