@@ -86,7 +86,7 @@ function decide({ turn, view, engine, names }: Sample, { looksAtCache = false } 
     policy: { ...defaultChainPolicy, ...chain },
     now: new Date().toISOString(),
   });
-  const losing = { latest, now: { turns: new RunTurns(turn), frame: "0" }, blame: view.client.blame };
+  const losing = { latest, now: { passes: new RunTurns(turn).passes, frame: "0" }, blame: view.client.blame };
   for (let n = 0; n < decisions; n += 1) {
     const outgoing = turn.append(user(`first ${n}`), user(`second ${n}`));
     const { decision, shaped, input } = buildRequest({ ...fixed, turn: outgoing });

@@ -10,7 +10,7 @@ const listSizes = { conversations: 10_000, forks: 300, failed: 100 } as const;
 
 /** Copies a conversation of about so many events into a store: messages of 300 bytes, answers, and a layer that changes every tenth message. */
 export async function fillConversation(store: TurnlogStore, events: number): Promise<string> {
-  const memory = new TurnlogStore(createMemoryStore());
+  await using memory = new TurnlogStore(createMemoryStore());
   const conversation = memory.conversation();
   // An exchange has five events, and six if the layer changes the message.
   await chat(conversation, { exchanges: Math.ceil(events / 5.1), bytes: 300, middleware: [sign] });

@@ -1,5 +1,10 @@
 /** A text on one line, without control characters for terminals, cut to this many characters. */
 export function excerpt(text: string, length: number): string {
+  const beginning = text.length > length ? text.slice(0, length + 1) : text;
+  if (length > 0 && tidy.test(beginning)) {
+    const shown = text.length > length ? beginning.slice(0, -2) : text;
+    return `${shown.replace(/[\n\t]/g, " ")}${text.length > length ? "…" : ""}`;
+  }
   // Takes more than is shown, so that a long text costs no more than a short one.
   const line = printable(text.slice(0, length * 4))
     .replace(/\s+/gu, " ")
@@ -11,6 +16,9 @@ export function excerpt(text: string, length: number): string {
   const kept = characters.slice(0, length - 1);
   return `${typeof kept === "string" ? kept : kept.join("")}…`;
 }
+
+/** Plain words with one blank or line feed between two, as most texts begin: their excerpt has a character for each of theirs. */
+const tidy = /^[!-~]+(?:[ \n\t][!-~]+)*$/;
 
 /**
  * A text without characters that control a terminal or are invisible: control and direction characters, line separators and

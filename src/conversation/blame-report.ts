@@ -2,6 +2,7 @@ import { type Block, idOf } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Turn } from "../domain/turn.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import type { ChangedEvent } from "../log/codec/watched-log.ts";
 import { recordedAt } from "../log/history/read-events.ts";
@@ -41,43 +42,67 @@ export type BlameReport = {
   readonly changedEvents: readonly ChangedEvent[];
 };
 
-/**
- * Reports the blocks of a place: while a run is open, of the Turn that was handed on last.
- *
- * @param only - The id of the one block to report; null for all.
- */
+/** Which of the blocks of a place are reported: the block with an id, or a part of the Turn; all if neither is said. */
+export type BlameWanted = {
+  readonly only?: string | null;
+  /** The blocks from a place of the Turn on; contents of removed blocks are then not read. */
+  readonly part?: { readonly from: number; readonly n: number } | null;
+};
+
+/** Reports the blocks of a place: while a run is open, of the Turn that was handed on last. */
 export async function blameReport(
   log: EventReader,
   place: WatchedPlace,
-  only: string | null = null,
+  { only = null, part = null }: BlameWanted = {},
 ): Promise<BlameReport> {
   const { past, words } = place;
   const { blames } = past;
-  const isWanted = ({ id }: BlockStory): boolean => only === null || id === only;
-  const story = (id: string, kind = "block"): BlockStory => ({
-    ...{ id, label: words.labels.get(id) ?? kind },
-    ...{ made: blames.get(id)?.made ?? null, versions: blames.get(id)?.versions ?? [] },
-    erased: blames.get(id)?.erased ?? null,
-  });
-  const blocks = turnSpokenOf(past).blocks.map((block, index) => ({
-    ...{ index, block, changed: lastChange(blames, block) },
+  const story = (id: string, kind = "block"): BlockStory => {
+    const { made = null, versions = [], erased = null } = blames.get(id) ?? {};
+    return { id, label: words.labels.get(id) ?? kind, made, versions, erased };
+  };
+  const turn = turnSpokenOf(past);
+  const { first, blocks: wanted } = wantedOf(turn, { only, part });
+  const blocks = wanted.map((block, offset) => ({
+    ...{ index: first + offset, block, changed: lastChange(blames, block) },
     ...story(idOf(block), block.kind),
   }));
-  const present = new Set(blocks.map(({ id }) => id));
-  const removed = [...blames.keys()]
-    .filter((id) => !present.has(id))
-    .map((id) => ({ ...story(id), removed: removalOf(place, id) }))
-    .filter(({ id, removed: by }) => by !== null || id === only)
-    .filter(isWanted);
+  const removed = removedFrom(place, turn, only).map(({ id, removed: by }) => ({ ...story(id), removed: by }));
   return {
-    ...{ revision: past.revision, blocks: blocks.filter(isWanted), removed: await withContent(log, removed) },
+    ...{ revision: past.revision, blocks },
+    removed: part === null ? await withContent(log, removed) : removed.map((each) => ({ ...each, block: null })),
     changedEvents: place.changed,
   };
 }
 
-/** While a run is open, blocks that its layers have left out so far are gone as well. */
-const removalOf = ({ past: { view, blames } }: ReadPlace, id: string): BlockChange | null =>
-  view.client.run?.removed.get(id) ?? blames.get(id)?.removed ?? null;
+/** The blocks to report, and the place of the first one. */
+function wantedOf(
+  turn: Turn,
+  { only, part }: Required<BlameWanted>,
+): { readonly first: number; readonly blocks: readonly Block[] } {
+  const { from, n } = part ?? { from: 0, n: turn.length };
+  // The Turn of the part's end: a list of a whole Turn is long, and each Turn would keep one.
+  if (only === null) return { first: from, blocks: turn.slice(from + n).after(from) };
+  const first = turn.blocks.findIndex(({ id }) => id === only);
+  return { first, blocks: first < 0 ? [] : turn.blocks.slice(first, first + 1) };
+}
+
+/** Blocks that are not in the Turn, and who removed them. While a run is open, those that its layers have left out so far are gone as well. */
+function removedFrom(
+  { past: { view, blames } }: ReadPlace,
+  turn: Turn,
+  only: string | null,
+): readonly Pick<RemovedBlock, "id" | "removed">[] {
+  const leftOut = view.client.run?.removed;
+  const gone: Pick<RemovedBlock, "id" | "removed">[] = [];
+  blames.forEach((blame, id) => {
+    const removed = leftOut?.get(id) ?? blame.removed;
+    if (only === null ? removed !== null : id === only) gone.push({ id, removed });
+  });
+  if (gone.length === 0) return [];
+  const present = new Set<string | null>(turn.blocks.map(({ id }) => id));
+  return gone.filter(({ id }) => !present.has(id));
+}
 
 type Removed = Omit<RemovedBlock, "block">;
 

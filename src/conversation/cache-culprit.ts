@@ -133,4 +133,4 @@ function between(then: Turn, now: Turn, compared: Compared): CacheCulprit | null
   };
 }
 
-const onTheWay = ({ turns, recorded: { frame } }: SentPrompt): OnTheWay | null => turns && { turns, frame };
+const onTheWay = ({ passes, recorded: { frame } }: SentPrompt): OnTheWay | null => passes && { passes, frame };

@@ -174,14 +174,17 @@ function whole(
 function verdictOf(own: CachedRequest, asked: Asked): CacheVerdict | null {
   const { prompt, trail } = asked;
   const { scope, encoder } = prompt.request;
-  const earlier = [...trail.prompts.values()].filter((each) => each !== prompt && !isRejected(trail, each));
-  const here = earlier.filter(({ request }) => request.scope === scope);
-  const verdict = walked(here, own, asked);
+  function* earlier(isComparable: (each: SentPrompt) => boolean): Generator<SentPrompt> {
+    for (const each of trail.prompts.newestFirst())
+      if (each !== prompt && isComparable(each) && !isRejected(trail, each)) yield each;
+  }
+  const here = (): Generator<SentPrompt> => earlier(({ request }) => request.scope === scope);
+  const verdict = walked(here(), own, asked);
   if (verdict?.cause !== "first" && verdict?.foreseen !== "first") return verdict;
   // The settings of an earlier request were erased, so it cannot be compared with.
-  if (here.length > 0) return null;
+  if (here().next().done !== true) return null;
   const elsewhere = walked(
-    earlier.filter(({ request }) => request.encoder === encoder),
+    earlier(({ request }) => request.encoder === encoder),
     own,
     asked,
   );
@@ -191,13 +194,16 @@ function verdictOf(own: CachedRequest, asked: Asked): CacheVerdict | null {
 const isRejected = ({ outcomes }: CacheTrail, { request }: SentPrompt): boolean =>
   outcomes.get(request.inferenceId)?.isRejected === true;
 
-function walked(earlier: readonly SentPrompt[], own: CachedRequest, asked: Asked): CacheVerdict | null {
+/** @param earlier - Newest first. */
+function walked(earlier: Iterable<SentPrompt>, own: CachedRequest, asked: Asked): CacheVerdict | null {
   const { outcomes } = asked.trail;
   const prompts: CachedRequest[] = [];
   /** How many are newer than the newest one that is not known: that one may share more than those before it. */
   let known = Number.POSITIVE_INFINITY;
-  let bytes = 0;
-  for (const each of earlier.slice(-maxCompared).toReversed()) {
+  let [compared, bytes] = [0, 0];
+  for (const each of earlier) {
+    if (compared === maxCompared) break;
+    compared += 1;
     const request = whole(each, outcomes.get(each.request.inferenceId), asked);
     if (request === null) {
       if (settingsOf(each, asked) === null) known = Math.min(known, prompts.length);

@@ -2,11 +2,11 @@ import { copiedMap, GrowingMap } from "../base/growing-map.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Counts } from "../domain/events/shared.ts";
-import { inputTurn, outgoingTurn } from "../engine/planning/recorded-request.ts";
+import { hasErasedBody, inputTurn, outgoingTurn } from "../engine/planning/recorded-request.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import { partsOf as tokenPartsOf } from "../projections/billed-parts.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
-import type { RunTurns } from "../projections/run-turns.ts";
+import type { RunPasses } from "../projections/run-passes.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
 import { type CacheDiagnosis, diagnosisIn } from "../providers/caching/told-diagnosis.ts";
 import { codecs } from "../providers/codecs.ts";
@@ -26,33 +26,47 @@ export type PromptOutcome = {
 
 /** All requests of a conversation so far, those of layers included, oldest first. */
 export type CacheTrail = {
-  readonly prompts: Map<string, SentPrompt>;
+  readonly prompts: GrowingMap<string, SentPrompt>;
   readonly outcomes: Map<string, PromptOutcome>;
+  /** The requests of the open run: what its layers did is not settled yet. */
+  ofOpenRun: OfRun;
   /** Names of settings whose content was erased, or that were declared as a difference from such: their prompts are not known. */
   readonly erasedSettings: Set<string>;
   /** The same for all copies of a trail: what is made of its prompts is kept by it. */
   readonly origin: object;
 };
 
+/** A list that grows while the run is open. */
+type OfRun = { readonly passes: RunPasses | null; readonly inferenceIds: string[] };
+
 export const emptyTrail = (): CacheTrail => ({
   prompts: new GrowingMap(),
   outcomes: new GrowingMap(),
+  ofOpenRun: requestsOf(null),
   erasedSettings: new Set(),
   origin: {},
 });
 
-/** A trail that goes on by itself. The prompts of the open run know its Turns, of which the copy has another object. */
+const requestsOf = (passes: RunPasses | null, inferenceIds: readonly string[] = []): OfRun => ({
+  passes,
+  inferenceIds: [...inferenceIds],
+});
+
+/** A trail that goes on by itself. The prompts of the open run know its passes, of which the copy has another object. */
 export function copiedTrail(
-  { prompts, outcomes, erasedSettings, origin }: CacheTrail,
-  { from, to }: { readonly from: RunTurns | null; readonly to: RunTurns | null },
+  { prompts, outcomes, ofOpenRun, erasedSettings, origin }: CacheTrail,
+  { from, to }: { readonly from: RunPasses | null; readonly to: RunPasses | null },
 ): CacheTrail {
-  const copy = copiedMap(prompts);
-  const own = from === null ? [] : [...prompts].filter(([, prompt]) => prompt.turns === from);
-  for (const [id, prompt] of own) {
+  const copy = prompts.copy();
+  const own = from === null || ofOpenRun.passes !== from ? requestsOf(null) : requestsOf(to, ofOpenRun.inferenceIds);
+  for (const id of own.inferenceIds) {
+    const prompt = prompts.get(id);
+    if (prompt === undefined) continue;
     const before = prompt.before === null ? null : (copy.get(prompt.before.request.inferenceId) ?? prompt.before);
-    copy.set(id, { ...prompt, before, turns: to });
+    copy.set(id, { ...prompt, before, passes: to });
   }
-  return { prompts: copy, outcomes: copiedMap(outcomes), erasedSettings: new Set(erasedSettings), origin };
+  const others = { outcomes: copiedMap(outcomes), erasedSettings: new Set(erasedSettings), origin };
+  return { prompts: copy, ofOpenRun: own, ...others };
 }
 
 /** Follows a reading of events, also one that starts over. */
@@ -83,11 +97,19 @@ export function notePrompt(trail: CacheTrail, recorded: RecordedEvent, view: Con
     return;
   }
   const { inferenceId, settingsDigest, decision } = event.data;
+  const passes = view.client.run?.turns.passes ?? null;
+  if (trail.ofOpenRun.passes !== passes) trail.ofOpenRun = requestsOf(passes);
+  if (passes !== null) trail.ofOpenRun.inferenceIds.push(inferenceId);
+  const { stream, revision, at, frame } = recorded;
   prompts.set(inferenceId, {
-    ...{ recorded, request: event.data, settings: view.server.settings.get(settingsDigest) ?? {} },
-    ...{ outgoing: outgoingTurn(view, recorded), input: inputTurn(view, recorded) },
+    recorded: { stream, revision, at, frame },
+    hasErasedBody: hasErasedBody(recorded),
+    request: event.data,
+    settings: view.server.settings.get(settingsDigest) ?? {},
+    outgoing: outgoingTurn(view, recorded),
+    input: inputTurn(view, recorded),
     before: prompts.get(decision.anchor?.inferenceId ?? "") ?? null,
-    turns: view.client.run?.turns ?? null,
+    passes,
   });
 }
 

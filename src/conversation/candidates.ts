@@ -1,4 +1,5 @@
 import type { Divergence } from "../domain/events/inference-events.ts";
+import type { Turn } from "../domain/turn.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { refusalOf } from "../engine/planning/plan.ts";
@@ -17,25 +18,45 @@ export type ContextCandidate = Pick<ServerContext, "responseId" | "inferenceId" 
 
 type RecordedPlan = ReturnType<typeof recordedPlan>;
 
+/** A part of a list: the place of its first item, and how many. */
+export type ListPart = { readonly from: number; readonly n: number };
+
 /**
- * Every known context, newest first, with the reason against it, under the run's own policy. The planner tries them by length until one
+ * The known contexts, newest first, with the reason against each, under the run's own policy. The planner tries them by length until one
  * can be taken, so none has to be shaped again.
  */
-export function candidatesOf(found: FoundRequest): readonly ContextCandidate[] {
+export function candidatesOf(found: FoundRequest, part: ListPart | null = null): readonly ContextCandidate[] {
   const { view, recorded, codecs } = found;
   const asked = recordedPlan(view, recorded);
   const codec = codecs.get(found.request.encoder);
   const planned = codec === undefined ? null : { ...asked, codec };
-  const beginnings = new Set(Array.from(asked.turn.contexts(), ({ digest }) => digest));
-  return view.server.contexts.all.toReversed().map((context) => {
+  const isBeginning = beginningsOf(asked.turn);
+  const newestFirst = view.server.contexts.all.toReversed();
+  const { from, n } = part ?? { from: 0, n: newestFirst.length };
+  return newestFirst.slice(from, from + n).map((context) => {
     const { responseId, inferenceId, stream, revision, length } = context;
     const about = { responseId, inferenceId, stream, revision, length };
     const plain = plainVerdict(found, asked, context);
     if (plain !== null) return { ...about, verdict: plain, divergence: null };
-    if (beginnings.has(context.turn))
-      return { ...about, verdict: lostBy(found, planned ?? asked, context), divergence: null };
+    if (isBeginning(context)) return { ...about, verdict: lostBy(found, planned ?? asked, context), divergence: null };
     return { ...about, ...diverging(found, asked, context) };
   });
+}
+
+/** Whether a context is a beginning of a Turn. Looks at no shorter beginning than the shortest context needs. */
+function beginningsOf(turn: Turn): (context: ServerContext) => boolean {
+  const rest = turn.contexts();
+  const digests = new Set<string>();
+  let shortest = Number.POSITIVE_INFINITY;
+  return (context) => {
+    while (shortest > context.length) {
+      const next = rest.next();
+      if (next.done === true) break;
+      digests.add(next.value.digest);
+      shortest = next.value.length;
+    }
+    return digests.has(context.turn);
+  };
 }
 
 /** The verdict without a look at the Turn; null if that has to be compared. */

@@ -62,7 +62,7 @@ function differenceOf(
   const { actor } = after.past.event;
   // Across one pass, the layer made the changes, even if it restored what another actor had written.
   const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersOf(after.past.view);
-  const labels = new Map([...before.words.labels, ...after.words.labels]);
+  const labels = { get: (id: string) => after.words.labels.get(id) ?? before.words.labels.get(id) };
   return {
     from: { ...from, digest: before.turn.digest },
     to: { ...to, digest: after.turn.digest },

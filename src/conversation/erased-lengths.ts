@@ -1,6 +1,6 @@
 import { utf8Length } from "../base/utf8.ts";
 import type { Block } from "../domain/block.ts";
-import { type Codecs, hasErasedBody } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { CacheTrail } from "./cache-trail.ts";
 import { erasedSince, leastLength, type SentPrompt, sentInput } from "./sent-prompt.ts";
 
@@ -23,8 +23,7 @@ export class ErasedLengths {
   measure({ prompts, erasedSettings }: Pick<CacheTrail, "prompts" | "erasedSettings">, codecs: Codecs): void {
     if (prompts.size <= this.#measured) return;
     for (const prompt of [...prompts.values()].slice(this.#measured))
-      if (hasErasedBody(prompt.recorded) && !erasedSettings.has(prompt.request.settingsDigest))
-        this.#measureOne(prompt, codecs);
+      if (prompt.hasErasedBody && !erasedSettings.has(prompt.request.settingsDigest)) this.#measureOne(prompt, codecs);
     this.#measured = prompts.size;
   }
 

@@ -9,10 +9,11 @@ import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";
 import { explainCache } from "./cache-report.ts";
 import type { CacheTrail } from "./cache-trail.ts";
-import { type ContextCandidate, candidatesOf } from "./candidates.ts";
+import { type ContextCandidate, candidatesOf, type ListPart } from "./candidates.ts";
 import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
 import type { RequestCache } from "./request-cache.ts";
+import type { SentPrompt } from "./sent-prompt.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 import { wholePromptsOf } from "./whole-prompts.ts";
 
@@ -67,14 +68,21 @@ export type RequestExplanation = {
   readonly cache: RequestCache;
 };
 
-/** Explains a request that was found with a trail. */
+/** Explains a request that was found with a trail: with all contexts, or those of a part of their list. */
 export const explainRequest = async (
   log: EventLog,
   found: FoundRequest,
-  about: Parameters<typeof explainCache>[2],
-): Promise<RequestExplanation> => ({ ...chainOf(found, about.trail), cache: await explainCache(log, found, about) });
+  { candidates = null, ...about }: Parameters<typeof explainCache>[2] & { readonly candidates?: ListPart | null },
+): Promise<RequestExplanation> => ({
+  ...chainOf(found, about.trail, candidates),
+  cache: await explainCache(log, found, about),
+});
 
-function chainOf(found: FoundRequest, trail: CacheTrail): Omit<RequestExplanation, "cache"> {
+function chainOf(
+  found: FoundRequest,
+  trail: CacheTrail,
+  candidates: ListPart | null,
+): Omit<RequestExplanation, "cache"> {
   const { recorded, request, view, labels } = found;
   const { revision, at, runId, frame } = recorded;
   const { inferenceId, attempt, scope, decision, input, encoder, requestBytes, timings = [] } = request;
@@ -99,7 +107,7 @@ function chainOf(found: FoundRequest, trail: CacheTrail): Omit<RequestExplanatio
     blocks: input.blocks,
     bytes: requestBytes,
     fullBytes: fullBytesOf(found, trail),
-    candidates: candidatesOf(found),
+    candidates: candidatesOf(found, candidates),
     brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
     before: requestBefore(found),
     timings,
@@ -107,15 +115,19 @@ function chainOf(found: FoundRequest, trail: CacheTrail): Omit<RequestExplanatio
   };
 }
 
-function fullBytesOf({ recorded, request, view, codecs }: FoundRequest, trail: CacheTrail): number | null {
-  const { decision, encoder, requestBytes, settingsDigest } = request;
-  if (!codecs.has(encoder)) return null;
+function fullBytesOf(found: FoundRequest, trail: CacheTrail): number | null {
+  const { decision, encoder, requestBytes, inferenceId, settingsDigest } = found.request;
+  if (!found.codecs.has(encoder)) return null;
   if (decision.strategy === "full") return requestBytes;
-  // The event that declared them was skipped.
-  if (!view.server.settings.has(settingsDigest)) return null;
-  const hasErased = hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased);
-  const prompt = trail.prompts.get(request.inferenceId);
-  if (hasErased || prompt === undefined) return null;
+  const prompt = trail.prompts.get(inferenceId);
+  // The event that declared the settings may have been skipped.
+  if (prompt === undefined || !found.view.server.settings.has(settingsDigest)) return null;
+  return wholePromptsOf(trail, found.codecs).fullBytesOf(prompt, () => plannedBytes(found, prompt, trail));
+}
+
+/** Null if content of it was erased. */
+function plannedBytes({ recorded, view, codecs }: FoundRequest, prompt: SentPrompt, trail: CacheTrail): number | null {
+  if (hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased)) return null;
   const planned = { ...recordedRequest(view, recorded, codecs), full: "policy" as const };
   const decided = plan(planned);
   const bytes = wholePromptsOf(trail, codecs).bytesOf(prompt, planned.codec, partsOf(planned, decided));

@@ -8,12 +8,15 @@ import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
 import { isOfErasure } from "../engine/planning/repairs.ts";
 import type { Codec, SentBlock } from "../engine/stack/codec.ts";
-import type { RunTurns } from "../projections/run-turns.ts";
+import type { RunPasses } from "../projections/run-passes.ts";
 import type { PlacedDetails } from "../providers/caching/placed-details.ts";
 
 /** A request of a conversation, with everything that its server held for it. */
 export type SentPrompt = {
-  readonly recorded: RecordedEvent;
+  /** Where the log has it; not the whole event, because a trail keeps thousands. */
+  readonly recorded: Pick<RecordedEvent, "stream" | "revision" | "at" | "frame">;
+  /** Content of its body was erased since. */
+  readonly hasErasedBody: boolean;
   readonly request: InferenceRequestedData;
   readonly settings: JsonObject;
   /** The Turn that left the innermost layer, and the part that the input was made from. */
@@ -21,8 +24,8 @@ export type SentPrompt = {
   readonly input: Turn;
   /** The request whose answer it continued from. */
   readonly before: SentPrompt | null;
-  /** The Turns of its run, which know who removed blocks there. */
-  readonly turns: RunTurns | null;
+  /** What the layers of its run did; while the run is open, this changes with its next events. */
+  readonly passes: RunPasses | null;
 };
 
 /** What the server read of a prompt: what it held before, and what it was sent, after the repairs. */

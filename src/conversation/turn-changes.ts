@@ -3,7 +3,7 @@ import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
-import { type BlockLabels, labelIn } from "../wording/labels.ts";
+import { type KnownLabels, labelIn } from "../wording/labels.ts";
 
 /** A block, and its place in its Turn, from 0. */
 export type PlacedBlock = { readonly index: number; readonly block: Block };
@@ -43,7 +43,7 @@ export const changedBy = (actor: Actor | null): Changers => ({
 /** The differences, and who made them: blocks by their places in the Turns. */
 export function turnChanges(
   { added, removed, modified, moved }: TurnDifference,
-  { from, to, labels }: { readonly from: Turn; readonly to: Turn; readonly labels: BlockLabels["labels"] },
+  { from, to, labels }: { readonly from: Turn; readonly to: Turn; readonly labels: KnownLabels },
   { authorOf, removerOf, moverOf }: Changers,
 ): TurnChanges {
   const labelled = (block: Block, by: Actor | null): BlockLabel => {

@@ -23,7 +23,14 @@ export type WholePrompt = WholeInput & {
 /** A block in a body: its unit, and how many bytes it is written in. */
 type Item = { readonly unit: CacheUnit; readonly bytes: number };
 
-type Kept = WholePrompt & { readonly codec: Codec; readonly bytes: number };
+type Kept = WholePrompt & {
+  readonly codec: Codec;
+  readonly bytes: number;
+  /** The prompt that it continues from; null for none. */
+  readonly before: string | null;
+};
+
+const nameOf = ({ request }: SentPrompt): string => request.inferenceId;
 
 /** How many bytes of prompts are kept in units: enough for all that a verdict compares, which is half of it, and for the next request's. */
 const maxKeptBytes = 32_000_000;
@@ -34,18 +41,30 @@ const maxKeptBytes = 32_000_000;
  */
 export class WholePrompts {
   readonly lengths = new ErasedLengths();
-  readonly #kept = new Map<SentPrompt, Kept>();
+  /** By inference: a fold that was made again has another object for the same prompt. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #fullBytes = new Map<string, number | null>();
   #bytes = 0;
   #last: Kept | undefined;
 
+  /** The size of a full request in the place of a chained one, which every revision that belongs to the request asks for. */
+  fullBytesOf({ request: { inferenceId } }: SentPrompt, count: () => number | null): number | null {
+    const known = this.#fullBytes.get(inferenceId);
+    if (known !== undefined) return known;
+    const bytes = count();
+    this.#fullBytes.set(inferenceId, bytes);
+    return bytes;
+  }
+
   of(prompt: SentPrompt, codec: Codec): WholePrompt {
-    const known = this.#kept.get(prompt);
+    const known = this.#kept.get(nameOf(prompt));
     if (known?.codec === codec) return this.#keep(prompt, known);
     const held = (at: SentPrompt): WholeInput | undefined => this.#inputOf(at, codec);
     const like = this.#last?.codec === codec ? this.#last : undefined;
     const made = wholePromptOf(prompt, codec, { settings: prompt.settings, lengthOf: this.lengths.of, held, like });
     const bytes = made.units.reduce((sum, unit) => sum + unit.bytes, 0);
-    return this.#keep(prompt, { ...made, codec, bytes });
+    const before = prompt.before === null ? null : nameOf(prompt.before);
+    return this.#keep(prompt, { ...made, codec, bytes, before });
   }
 
   /** The length in UTF-8 of a body that has most blocks of a prompt; null if it has to be encoded to know it. */
@@ -62,21 +81,22 @@ export class WholePrompts {
 
   /** Also what a prompt that is kept continues from. */
   #inputOf(prompt: SentPrompt, codec: Codec): WholeInput | undefined {
-    const kept = this.#kept.get(prompt);
+    const kept = this.#kept.get(nameOf(prompt));
     if (kept?.codec === codec) return kept;
-    for (const [later, whole] of this.#kept)
-      if (later.before === prompt && whole.codec === codec) return inputBefore(whole);
+    for (const whole of this.#kept.values())
+      if (whole.before === nameOf(prompt) && whole.codec === codec) return inputBefore(whole);
     return undefined;
   }
 
   /** The newest is the last one to go. */
   #keep(prompt: SentPrompt, kept: Kept): Kept {
-    this.#bytes += kept.bytes - (this.#kept.get(prompt)?.bytes ?? 0);
-    this.#kept.delete(prompt);
-    this.#kept.set(prompt, kept);
+    const name = nameOf(prompt);
+    this.#bytes += kept.bytes - (this.#kept.get(name)?.bytes ?? 0);
+    this.#kept.delete(name);
+    this.#kept.set(name, kept);
     this.#last = kept;
     for (const [oldest, { bytes }] of this.#kept) {
-      if (this.#bytes <= maxKeptBytes || oldest === prompt) break;
+      if (this.#bytes <= maxKeptBytes || oldest === name) break;
       this.#kept.delete(oldest);
       this.#bytes -= bytes;
     }

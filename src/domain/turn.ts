@@ -262,13 +262,14 @@ export class Turn {
     return this.#list;
   }
 
-  /** A long conversation is a chain of Turns with branches. If each kept the list of its blocks, memory would grow with the square. */
+  /** A long conversation is a chain of Turns with branches. If each kept the list of its blocks, and its index, memory would grow with the square. */
   #forgetOldLists(): void {
     if (this.#prefix === null) return;
     const oldest = this.#listed.length < maxKeptLists ? undefined : this.#listed.shift();
     if (oldest !== undefined) {
       oldest.#list = undefined;
       oldest.#blocks = undefined;
+      oldest.#indexById = undefined;
     }
     this.#listed.push(this);
   }
@@ -323,7 +324,7 @@ export class Turn {
 
 /** How many blocks to search for an id before building an index of all. */
 const maxSearched = 256;
-/** How many Turns that began with the same blocks keep the list of their blocks. */
+/** How many Turns that began with the same blocks keep the list of their blocks, and its index. */
 const maxKeptLists = 16;
 
 /** @throws {TypeError} if the value is not a block: JavaScript and `any` get past the types. */

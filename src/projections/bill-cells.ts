@@ -62,7 +62,7 @@ export const nothingBilled: BillSums = {
 export function addToCells(cells: readonly BillCell[], key: BillKey, sums: BillSums): readonly BillCell[] {
   const at = cells.findIndex((cell) => keyNames.every((name) => cell[name] === key[name]));
   const cell = { ...key, ...addSums(cells[at] ?? nothingBilled, sums) };
-  return at < 0 ? [...cells, cell] : cells.with(at, cell);
+  return at < 0 ? cells.concat(cell) : cells.with(at, cell);
 }
 
 const keyNames = [
@@ -97,16 +97,24 @@ function addSums(left: BillSums, right: BillSums): BillSums {
     written,
     output: left.output + right.output,
     reasoning: left.reasoning + right.reasoning,
-    usd: dollarText((parseDollars(left.usd) ?? 0n) + (parseDollars(right.usd) ?? 0n)),
+    usd: addDollars(left.usd, right.usd),
     untold: left.untold + right.untold,
     contradictory: left.contradictory + right.contradictory,
     unknownCache: left.unknownCache + right.unknownCache,
-    ...Object.fromEntries(optionalNames.flatMap((name) => optionalSum(name, left[name], right[name]))),
+    ...optionalSums(left, right),
   };
 }
+
+/** Most answers tell no money. */
+const addDollars = (left: string, right: string): string =>
+  right === "0" ? left : dollarText((parseDollars(left) ?? 0n) + (parseDollars(right) ?? 0n));
 
 /** Absent where they would be 0, so that rows stay small. */
 const optionalNames = ["removed", "said", "agreed", "disagreed"] as const;
 
-const optionalSum = (name: string, left: number | undefined, right: number | undefined): [string, number][] =>
-  left === undefined && right === undefined ? [] : [[name, (left ?? 0) + (right ?? 0)]];
+function optionalSums(left: BillSums, right: BillSums): Pick<BillSums, (typeof optionalNames)[number]> {
+  const sums: { -readonly [Name in (typeof optionalNames)[number]]?: number } = {};
+  for (const name of optionalNames)
+    if (left[name] !== undefined || right[name] !== undefined) sums[name] = (left[name] ?? 0) + (right[name] ?? 0);
+  return sums;
+}

@@ -45,13 +45,18 @@ export type StoredContexts = {
   readonly read: () => readonly ServerContext[];
 };
 
+/** The first so many contexts of another fold, which may go on. */
+type Beginning = { readonly of: KnownContexts; readonly length: number };
+
 type NamedAnchor = { readonly scope: string; readonly anchor: AnchorId };
 
 /**
  * The contexts that a fold knows, in log order, indexed by Turn and by anchor. No request can continue from a context without an anchor;
- * it is kept for its token count.
+ * it is kept for its token count. A copy shares those of the original with their index, and has its own for what it adds.
  */
 export class KnownContexts {
+  /** Those that were known to another fold, of which this one is a copy. */
+  readonly #beginning: Beginning | null;
   readonly #ofTurn = new Map<string, ServerContext[]>();
   readonly #ofInference = new Map<string, ServerContext>();
   readonly #byAnchor = new Map<string, ServerContext>();
@@ -64,27 +69,32 @@ export class KnownContexts {
   /** How many searches of the texts found nothing. */
   #misses = 0;
 
-  /** The copy makes its index when it looks for the first context. */
+  constructor(beginning: Beginning | null = null) {
+    this.#beginning = beginning;
+  }
+
   copy(): KnownContexts {
-    const copy = new KnownContexts();
-    for (const { stored } of this.#parts) copy.store(stored);
+    if (this.#beginning === null) return new KnownContexts({ of: this, length: this.length });
+    // Copies of copies share the same beginning, so that a search never passes more than two of these.
+    const copy = new KnownContexts(this.#beginning);
     for (const context of this.#added) copy.add(context);
     return copy;
   }
 
   get length(): number {
-    return this.#storedLength + this.#added.length;
+    return this.#lengthBefore + this.#added.length;
   }
 
   get last(): ServerContext | undefined {
+    if (this.#added.length > 0) return this.#added.at(-1);
     const part = this.#parts.at(-1);
-    return this.#added.at(-1) ?? (part === undefined ? undefined : this.#read(part).at(-1));
+    return part === undefined ? this.#beginning?.of.all[this.#beginning.length - 1] : this.#read(part).at(-1);
   }
 
   get all(): readonly ServerContext[] {
-    return this.#parts.length === 0
-      ? this.#added
-      : [...this.#parts.flatMap((part) => this.#read(part)), ...this.#added];
+    if (this.#beginning === null && this.#parts.length === 0) return this.#added;
+    const inherited = this.#beginning?.of.all.slice(0, this.#beginning.length) ?? [];
+    return inherited.concat(...this.#parts.map((part) => this.#read(part)), this.#added);
   }
 
   /** The first answer after index `count` that continued from an anchor; null if there is none. */
@@ -95,7 +105,8 @@ export class KnownContexts {
 
   /** The contexts from index `count` on. */
   after(count: number): readonly ServerContext[] {
-    return count < this.#storedLength ? this.all.slice(count) : this.#added.slice(count - this.#storedLength);
+    const before = this.#lengthBefore;
+    return count < before ? this.all.slice(count) : this.#added.slice(count - before);
   }
 
   /** The contexts with this Turn digest that a request can continue from, in log order. */
@@ -106,19 +117,37 @@ export class KnownContexts {
   /** All contexts whose Turn has this digest, in log order. */
   ofTurn(digest: string): readonly ServerContext[] {
     this.#look(digest);
-    return this.#ofTurn.get(digest) ?? [];
+    const own = this.#ofTurn.get(digest) ?? [];
+    if (this.#beginning === null) return own;
+    const { of, length } = this.#beginning;
+    return [...of.ofTurn(digest).filter(({ index }) => index < length), ...own];
   }
 
   /** The newest context with this anchor of an endpoint. */
   byAnchor(named: NamedAnchor): ServerContext | null {
+    const name = anchorName(named);
+    const isIts = (each: ServerContext): boolean => each.anchor !== null && anchorName(each) === name;
     this.#look(named.anchor.id);
-    return this.#byAnchor.get(anchorName(named)) ?? null;
+    return this.#byAnchor.get(name) ?? this.#inherited(isIts, (of) => of.byAnchor(named));
   }
 
   /** The context after the answer to a request. */
   ofInference(inferenceId: string): ServerContext | null {
+    const isIts = (each: ServerContext): boolean => each.inferenceId === inferenceId;
     this.#look(inferenceId);
-    return this.#ofInference.get(inferenceId) ?? null;
+    return this.#ofInference.get(inferenceId) ?? this.#inherited(isIts, (of) => of.ofInference(inferenceId));
+  }
+
+  /** The newest one of the beginning: that of the other fold, unless that fold learnt of it later. */
+  #inherited(
+    isIts: (context: ServerContext) => boolean,
+    find: (of: KnownContexts) => ServerContext | null,
+  ): ServerContext | null {
+    if (this.#beginning === null) return null;
+    const { of, length } = this.#beginning;
+    const found = find(of);
+    if (found === null || found.index < length) return found;
+    return of.all.slice(0, length).findLast(isIts) ?? null;
   }
 
   add(context: ServerContext): void {
@@ -129,6 +158,11 @@ export class KnownContexts {
   store(stored: StoredContexts): void {
     this.#parts.push({ stored, read: null });
     this.#storedLength += stored.length;
+  }
+
+  /** How many there are before those that were added here. */
+  get #lengthBefore(): number {
+    return (this.#beginning?.length ?? 0) + this.#storedLength;
   }
 
   #look(word: string): void {

@@ -1,6 +1,6 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
-import { isAside, parentFrame } from "../domain/frame.ts";
+import { isAside } from "../domain/frame.ts";
 import type { BlockId, BlockName } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { placeChanges } from "../domain/turn-difference.ts";
@@ -8,6 +8,7 @@ import { BlockVersions } from "./block-versions.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
 import { branchOf, contains, type RunSoFar, type TurnStep, unfinishedTurn } from "./run-branch.ts";
+import { RunPasses } from "./run-passes.ts";
 
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned; `empty`: no blocks. */
 export type TurnName = `given/${string}` | `result/${string}` | "empty";
@@ -20,17 +21,13 @@ export type TurnDerivation = { readonly base: TurnName; readonly actor: Actor };
  * fills it from events, and the engine while it runs, so that the journal and the run that wrote it cannot diverge.
  */
 export class RunTurns {
-  /** The Turn that the run started from. */
-  readonly base: Turn;
-  readonly #given = new Map<string, Turn>();
+  readonly passes: RunPasses;
   readonly #results = new Map<string, Turn>();
   readonly #frames: KnownFrames;
-  readonly #versions: BlockVersions;
   readonly #steps: TurnStep[] = [];
   readonly #toolResults = new Map<BlockId, Block>();
   readonly #resultIds = new Set<BlockId>();
   readonly #startedTools = new Set<BlockId>();
-  readonly #removers = new Map<BlockId, Actor>();
   readonly #movers = new Map<BlockId, Actor>();
   /** The blocks that the engine removed when it replaced a Turn by a shorter one, and who did. */
   readonly #leftOut = new Map<TurnName, Map<BlockId, Actor>>();
@@ -42,19 +39,16 @@ export class RunTurns {
   #placed = 0;
   #newest: TurnName = "given/0";
 
-  constructor(base: Turn, { frames = new KnownFrames(), versions = new BlockVersions() } = {}) {
-    this.base = base;
+  constructor(base: Turn, frames = new KnownFrames(), passes = new RunPasses(base, new BlockVersions())) {
     this.#frames = frames;
-    this.#versions = versions;
+    this.passes = passes;
   }
 
   /** Turns and blocks are immutable, so the copy shares them. */
   copy(): RunTurns {
-    const copy = new RunTurns(this.base, { frames: this.#frames.copy(), versions: this.#versions.copy() });
-    addAll(copy.#given, this.#given);
+    const copy = new RunTurns(this.base, this.#frames.copy(), this.passes.copy());
     addAll(copy.#results, this.#results);
     addAll(copy.#toolResults, this.#toolResults);
-    addAll(copy.#removers, this.#removers);
     addAll(copy.#movers, this.#movers);
     addAll(copy.#leftOut, this.#leftOut);
     addAll(copy.#origins, this.#origins);
@@ -67,6 +61,15 @@ export class RunTurns {
     return copy;
   }
 
+  /** The Turn that the run started from. */
+  get base(): Turn {
+    return this.passes.base;
+  }
+
+  get #versions(): BlockVersions {
+    return this.passes.versions;
+  }
+
   /** The Turn that the run continues with: of the latest request, or of the latest result. */
   get newest(): TurnName {
     return this.#newest;
@@ -76,12 +79,12 @@ export class RunTurns {
   handOn(name: TurnName, turn: Turn, { base, actor }: TurnDerivation): void {
     if (isAside(frameOf(name))) {
       // An aside removes nothing from the conversation.
-      this.#given.set(frameOf(name), turn);
+      this.passes.setGiven(frameOf(name), turn);
       return;
     }
     const changes = placeChanges(this.get(base), turn);
     const removed = changes.removed.map(idOf);
-    for (const id of removed) this.#removers.set(id, actor);
+    for (const id of removed) this.passes.noteRemoval(id, actor);
     for (const { block, isMove } of changes.placed) if (isMove) this.#movers.set(idOf(block), actor);
     if (base === name) {
       this.#leftOut.set(
@@ -94,7 +97,8 @@ export class RunTurns {
     const frame = frameOf(name);
     this.#frames.see(frame);
     this.#newest = name;
-    (name.startsWith("given/") ? this.#given : this.#results).set(frame, turn);
+    if (name.startsWith("given/")) this.passes.setGiven(frame, turn);
+    else this.#results.set(frame, turn);
     this.#removed.push(removed);
   }
 
@@ -119,7 +123,7 @@ export class RunTurns {
   }
 
   given(frame: string): Turn {
-    return this.#given.get(this.#givenFrame(frame) ?? "") ?? this.base;
+    return this.passes.given(frame);
   }
 
   result(frame: string): Turn | null {
@@ -129,18 +133,8 @@ export class RunTurns {
   /** The name under which a Turn was first passed on, without idle passes. Null for the base. */
   #settled(name: TurnName): TurnName | null {
     const isResult = name.startsWith("result/");
-    const at = isResult ? this.#resultFrame(frameOf(name)) : this.#givenFrame(frameOf(name));
+    const at = isResult ? this.#resultFrame(frameOf(name)) : this.passes.givenFrame(frameOf(name));
     return at === null ? null : `${isResult ? "result" : "given"}/${at}`;
-  }
-
-  /** The frame whose own Turn this frame received, too. */
-  #givenFrame(frame: string): string | null {
-    // If all layers were idle so far, as in most runs, there is no need to parse the names of their frames.
-    if (this.#given.size === 0) return null;
-    for (let at = frame; ; at = parentFrame(at)) {
-      if (this.#given.has(at)) return at;
-      if (!at.includes(".")) return null;
-    }
   }
 
   /** The frame whose own result this frame returned, too: that of its last call, and so on. */
@@ -179,7 +173,7 @@ export class RunTurns {
 
   /** The author of this version, if it was made in this run. */
   authorOf(block: Block): Actor | null {
-    return this.#versions.authorOf(block);
+    return this.passes.authorOf(block);
   }
 
   /** The blocks removed on the way to a Turn, also if they were restored, and who did it last. */
@@ -200,12 +194,12 @@ export class RunTurns {
 
   /** Blocks removed in this run, also if they were restored, and who did it last. */
   get removals(): ReadonlyMap<BlockId, Actor> {
-    return this.#removers;
+    return this.passes.removals;
   }
 
   /** Who last removed a block in this run. */
   removerOf(id: BlockId): Actor | null {
-    return this.#removers.get(id) ?? null;
+    return this.passes.removerOf(id);
   }
 
   /** Who last moved a block in this run. */

@@ -113,9 +113,9 @@ export type UsageOfRequest = { readonly day: string; readonly model: string };
 type Cost = Omit<UsageRow, keyof UsageOfRequest>;
 
 function addCost(rows: readonly UsageRow[], asked: UsageOfRequest, cost: Cost): readonly UsageRow[] {
-  const isOf = ({ day, model }: UsageOfRequest): boolean => day === asked.day && model === asked.model;
-  const known = rows.some(isOf) ? rows : [...rows, emptyRow(asked)];
-  return known.map((row) => (isOf(row) ? plus(row, cost) : row));
+  const place = rows.findIndex(({ day, model }) => day === asked.day && model === asked.model);
+  const row = plus(rows[place] ?? emptyRow(asked), cost);
+  return place < 0 ? [...rows, row] : rows.with(place, row);
 }
 
 const emptyRow = ({ day, model }: UsageOfRequest): UsageRow => ({

@@ -108,8 +108,8 @@ function editBehind({ rows, touched }: Reel, { revision }: Step, { actor, blockI
   if (actor?.kind !== "middleware") return null;
   let newest: number | null = null;
   for (let at = revision - 1; at >= 0; at -= 1) {
-    const row = rows[at];
-    if (row?.type !== "TurnEdited" || row.layer !== actor.name) continue;
+    const mark = rows.mark(at);
+    if (mark?.type !== "TurnEdited" || mark.layer !== actor.name) continue;
     if (blockId !== null && touched.get(at)?.has(blockId) === true) return at;
     newest ??= at;
   }

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import type { BlameReport } from "../conversation/blame-report.ts";
+import { turnSpokenOf } from "../conversation/place.ts";
 import { blameDocumentOf } from "../documents/blame-document.ts";
 import type { blameDocument } from "../documents/conversations.ts";
 import type { FoundPlace } from "../documents/found-place.ts";
@@ -18,14 +19,14 @@ export type BlamePage = Blame & {
   readonly allRemoved: number;
 };
 
+/** @param report - Of this part of the Turn, or of a single block. */
 export function blamePage(
-  place: Pick<FoundPlace, "conversation">,
+  place: FoundPlace,
   report: BlameReport,
-  { from, n }: { readonly from: number; readonly n: number },
+  { from, only }: { readonly from: number; readonly only: string | null },
 ): BlamePage {
   const { conversation, revision, blocks, removed, changedEvents } = blameDocumentOf(place, {
     ...report,
-    blocks: report.blocks.slice(from, from + n),
     removed: report.removed.slice(0, mostRemoved),
     changedEvents: report.changedEvents.slice(0, mostChanged),
   });
@@ -43,7 +44,7 @@ export function blamePage(
       removed.map((block) => ({ ...block, text: null, versions: block.versions.slice(-1) })),
       10_000,
     ),
-    total: report.blocks.length,
+    total: only === null ? turnSpokenOf(place.past).length : report.blocks.length,
     allRemoved: report.removed.length,
   };
 }

@@ -7,14 +7,12 @@ import { sentRequest } from "../engine/planning/recorded-request.ts";
 import { bodyDocument } from "./body-document.ts";
 import { fitting } from "./by-bytes.ts";
 import { RefusedError } from "./failures.ts";
-import { rowFilter } from "./filter-rows.ts";
 import { findable, findRevision } from "./find-revision.ts";
 import type { HeldConversation, HeldConversations } from "./held-conversations.ts";
 import { groupsPage, overviewDocument, requestsPage } from "./overview-document.ts";
 import type { FindDocument, LogPage, VerifiedDocument } from "./page-documents.ts";
 import type { Prices } from "./prices.ts";
 import { listIn, pageOf, placeIn, revisionIn, wholeOf } from "./query.ts";
-import { stackDocument } from "./stack-document.ts";
 import { stepAt } from "./step-at.ts";
 import { Verifications } from "./verifications.ts";
 import type { WhyPage } from "./why-page.ts";
@@ -52,21 +50,20 @@ export function conversationRoutes(store: Store): Hono {
   routes.get("/log", async (context) => {
     const { reel } = await held(context);
     const { from, n } = pageOf(context, 200);
-    const filter = context.req.query("f") ?? "";
-    const rows = filter === "" ? reel.rows : reel.rows.filter(rowFilter(filter));
-    const page = rows.slice(from, from + n);
-    return context.json({ from, total: rows.length, rows: fitting(page) } satisfies LogPage);
+    const { total, rows } = reel.rows.filtered(context.req.query("f") ?? "", { from, n });
+    return context.json({ from, total, rows: fitting(rows) } satisfies LogPage);
   });
 
   routes.get("/stack/:revision", async (context) => {
     const { reel } = await held(context);
     const opened = new Set(listIn(context, "open").map((text) => wholeOf(text, "open", 0)));
+    // A page without a server loads what a view needs when it is opened.
+    const { stackDocument } = await import("./stack-document.ts");
     return context.json(stackDocument(reel, revisionIn(context, reel.rows.length), { ...pageOf(context, 80), opened }));
   });
 
   routes.get("/time/:revision", async (context) => {
     const { reel } = await held(context);
-    // A page without a server loads what a view needs when it is opened.
     const { timeDocument } = await import("./time-document.ts");
     return context.json(timeDocument(reel, revisionIn(context, reel.rows.length)));
   });
@@ -119,8 +116,8 @@ export function conversationRoutes(store: Store): Hono {
       import("./blame-page.ts"),
     ]);
     const document = await fold.at(revisionIn(context, reel.rows.length), async (place) => {
-      const report = await blameReport(log, place, only);
-      return page === null ? blameDocumentOf(place, report) : blamePage(place, report, page);
+      const report = await blameReport(log, place, { only, part: page });
+      return page === null ? blameDocumentOf(place, report) : blamePage(place, report, { ...page, only });
     });
     return context.json(document);
   });
@@ -141,16 +138,17 @@ export function conversationRoutes(store: Store): Hono {
     const request = requestOf(reel, revisionIn(context, reel.rows.length));
     // A page without a server loads this when it is asked for.
     const { explainRequest } = await import("../conversation/explain.ts");
-    const explained = await fold.request(request, codecs, (found, about) =>
-      prices().then((file) => explainRequest(log, found, { ...about, prices: file, rules: {} })),
-    );
+    const part = context.req.query("from") === undefined ? null : pageOf(context, 40);
+    const [explained, candidates] = await fold.request(request, codecs, async (found, about) => {
+      const asked = { ...about, prices: await prices(), rules: {}, candidates: part };
+      return [await explainRequest(log, found, asked), found.view.server.contexts.length] as const;
+    });
     const document = whyDocumentOf(reel, explained);
-    if (context.req.query("from") === undefined) return context.json(document);
+    if (part === null) return context.json(document);
     // The whole of it names every context that a server was ever known to hold.
-    const { from, n } = pageOf(context, 40);
-    const all = { candidates: document.candidates.length, sent: document.sent.length };
-    const [candidates, sent] = [document.candidates.slice(from, from + n), document.sent.slice(from, from + n)];
-    return context.json({ ...document, candidates, sent, from, all } satisfies WhyPage);
+    const { from, n } = part;
+    const all = { candidates, sent: document.sent.length };
+    return context.json({ ...document, sent: document.sent.slice(from, from + n), from, all } satisfies WhyPage);
   });
 
   routes.get("/request/:revision", async (context) => {

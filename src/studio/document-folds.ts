@@ -48,7 +48,10 @@ export function copiedFolds({ view, words, show, contextTurns, trail, last }: Do
     words: { ...words, labels: copiedMap(words.labels) },
     show: show.copy(),
     contextTurns: copiedMap(contextTurns),
-    trail: copiedTrail(trail, { from: view.client.run?.turns ?? null, to: copy.client.run?.turns ?? null }),
+    trail: copiedTrail(trail, {
+      from: view.client.run?.turns.passes ?? null,
+      to: copy.client.run?.turns.passes ?? null,
+    }),
     last,
   };
 }

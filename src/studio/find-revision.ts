@@ -19,11 +19,11 @@ export function findRevision(
   }
   const begins = new Set(what === "turn" ? groups.map((group) => group.from) : []);
   for (let revision = from + direction; revision >= 0 && revision < rows.length; revision += direction) {
-    const row = rows[revision];
-    if (row === undefined) continue;
-    if (what === "edit" && row.sign === "layer") return revision;
-    if (what === "answer" && row.type === "ResponseReceived") return revision;
-    if (what === "break" && (row.verdict === "rebased" || row.verdict === "full")) return revision;
+    const mark = rows.mark(revision);
+    if (mark === undefined) continue;
+    if (what === "edit" && mark.sign === "layer") return revision;
+    if (what === "answer" && mark.type === "ResponseReceived") return revision;
+    if (what === "break" && (mark.verdict === "rebased" || mark.verdict === "full")) return revision;
     if (begins.has(revision)) return revision;
   }
   return null;

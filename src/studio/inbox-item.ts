@@ -53,7 +53,7 @@ export async function inboxItemDocument(store: EventStore, reel: Reel, asked: As
 
 function runOf({ id, startedAt, startedRevision, owner, epoch }: OpenRun, { rows }: Reel): InboxItemDocument["run"] {
   const place = owner === null ? null : { host: owner.host, pid: owner.pid };
-  const left = leftBy(rows.findLast(({ type }) => !besideRuns.has(type))?.type);
+  const left = leftBy(rows.mark(rows.lastRevision(({ type }) => !besideRuns.has(type)))?.type);
   return { id, startedAt, startedRevision, left, owner: place, resumptions: epoch };
 }
 
@@ -73,13 +73,13 @@ function ledTo(
 
 /** Why the last run failed; null if it did not. */
 async function failureOf(store: EventStore, reel: Reel): Promise<InboxItemDocument["failure"]> {
-  const last = reel.rows.findLast(({ type }) => ends.has(type));
-  if (last?.type !== "RunFailed") return null;
-  const envelope = await envelopeAt(store, conversationStream(reel.id), last.revision);
+  const revision = reel.rows.lastRevision(({ type }) => ends.has(type));
+  if (reel.rows.mark(revision)?.type !== "RunFailed") return null;
+  const envelope = await envelopeAt(store, conversationStream(reel.id), revision);
   const recorded = envelope === null ? null : await tryToRead(store, envelope);
   if (recorded === null || recorded instanceof Error || recorded.event.type !== "RunFailed") return null;
   const { message, thrownBy } = recorded.event.data;
-  return { revision: last.revision, message: excerpt(message, 600), by: thrownBy?.layer ?? null };
+  return { revision, message: excerpt(message, 600), by: thrownBy?.layer ?? null };
 }
 
 const ends: ReadonlySet<string> = new Set(["RunFailed", "RunCompleted", "RunCancelled", "TurnReverted"]);

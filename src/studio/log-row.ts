@@ -18,22 +18,44 @@ import { verdictOf } from "./step.ts";
 type RowContext = { readonly labels: BlockLabels; readonly run: OpenRun | null };
 type Words = Pick<LogRow, "words"> & Partial<LogRow>;
 
-const plain = {
-  detail: "",
-  change: null,
-  value: "",
-  verdict: null,
-  layer: null,
-  layerNumber: null,
-  problem: null,
-} as const;
-
 /** An event in the few words that fit a row. */
 export function logRow(recorded: RecordedEvent, context: RowContext): LogRow {
   const { revision, at, event, actor } = recorded;
   const sentence = describeEvent(context.labels, recorded);
-  const row = { ...plain, revision, at, type: event.type, sign: signOf(actor), sentence };
-  return { ...row, ...wordsOf(recorded, context, sentence) };
+  const about = { revision, at, type: event.type, sign: signOf(actor), sentence };
+  return rowOf(about, wordsOf(recorded, context, sentence));
+}
+
+type About = Pick<LogRow, "revision" | "at" | "type" | "sign" | "sentence">;
+
+/** Lists the members, and spreads nothing: there is a row for each event, and it is kept. */
+const rowOf = ({ revision, at, type, sign, sentence }: About, own: Words): LogRow => ({
+  revision,
+  at,
+  type,
+  sign: own.sign ?? sign,
+  layer: own.layer ?? null,
+  layerNumber: own.layerNumber ?? null,
+  words: own.words,
+  detail: own.detail ?? "",
+  change: own.change ?? null,
+  value: own.value ?? "",
+  verdict: own.verdict ?? null,
+  sentence,
+  problem: own.problem ?? null,
+});
+
+/** What is looked for among all rows, without their words. */
+export type RowMark = Pick<LogRow, "type" | "sign" | "layer" | "verdict"> & {
+  /** Who edited the Turn, for an edit: a layer, or the engine's own. */
+  readonly editor: string | null;
+  /** Whether an edit is on the way back to the client. */
+  readonly isBack: boolean;
+};
+
+export function markOf({ type, sign, layer, verdict, words, value }: LogRow): RowMark {
+  const isEdit = type === "TurnEdited";
+  return { type, sign, layer, verdict, editor: isEdit ? words : null, isBack: isEdit && value === "back" };
 }
 
 function signOf(actor: Actor): RowSign {
@@ -163,21 +185,11 @@ function namesIn(edit: Edit, { labels }: BlockLabels): readonly string[] {
 
 export function holeRow({ revision, at, type }: StoredEnvelope, { by, reason }: RecordedSkip): LogRow {
   const sentence = `${excerpt(type, 40)} skipped by ${describeActor(by)}: ${excerpt(reason, 160)}`;
-  return { ...plain, revision, at, type, sign: "hole", words: "Skipped", detail: sentence, sentence };
+  return rowOf({ revision, at, type, sign: "hole", sentence }, { words: "Skipped", detail: sentence });
 }
 
 export function unreadableRow({ revision, at, type }: StoredEnvelope, error: Error): LogRow {
-  const problem = excerpt(error.message, 200);
   const sentence = `${excerpt(type, 40)} cannot be read`;
-  return {
-    ...plain,
-    revision,
-    at,
-    type,
-    sign: "bad",
-    words: "Cannot be read",
-    detail: excerpt(type, 40),
-    sentence,
-    problem,
-  };
+  const words = { words: "Cannot be read", detail: excerpt(type, 40), problem: excerpt(error.message, 200) };
+  return rowOf({ revision, at, type, sign: "bad", sentence }, words);
 }

@@ -28,6 +28,7 @@ export type Wanted = { readonly groups: number | null; readonly requests: number
 /** What the page of a conversation needs first: its totals, and the newest of its strip and its log. */
 export function overviewDocument(reel: Reel, wanted: Wanted, prices: PriceFile | null): OverviewDocument {
   const { view, rows, layers, head, damage, runs } = reel;
+  const rewritten = rows.lastRevision(changesEarlier);
   return {
     conversation: reel.id,
     title: view.title,
@@ -36,7 +37,7 @@ export function overviewDocument(reel: Reel, wanted: Wanted, prices: PriceFile |
     parent: parentOf(view.origin),
     events: rows.length,
     digest: head?.digest ?? "",
-    rewritten: rows.findLast(changesEarlier)?.revision ?? null,
+    rewritten: rewritten < 0 ? null : rewritten,
     runs,
     isOpen: view.client.run !== null,
     layers: [...layers].map(([name, isOwn]) => ({ name, isOwn })),

@@ -19,6 +19,7 @@ import { type BlockLabels, noteLabels } from "../wording/labels.ts";
 import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
 import { type FoldedGroup, groupAfter } from "./log-groups.ts";
 import { holeRow, logRow, unreadableRow } from "./log-row.ts";
+import { LogRows } from "./log-rows.ts";
 import type { LogRow, OverviewDocument } from "./page-documents.ts";
 import { CostReader } from "./request-costs.ts";
 import { Rungs } from "./rungs.ts";
@@ -36,7 +37,7 @@ export type ReelOptions = {
  */
 export class Reel {
   readonly id: ConversationId;
-  readonly rows: LogRow[] = [];
+  readonly rows = new LogRows();
   readonly groups: FoldedGroup[] = [];
   readonly steps: Step[] = [];
   /** The Turn after each event: while a run is open, the one that was handed on last, with what waits for its end. */
@@ -116,21 +117,27 @@ export class Reel {
 
   async #readOn(): Promise<void> {
     const from = this.rows.length;
-    for await (const envelope of this.#log.store.readStream(conversationStream(this.id), { from })) {
+    const stream = conversationStream(this.id);
+    for await (const envelope of this.#log.store.readStream(stream, { from })) {
       this.#isOutdated ||= from > 0 && (isErased(envelope) || changesEarlier(envelope));
-      await this.#take(envelope);
+      const checked = this.isRedacted ? unchecked : checkEnvelope(this.#head, envelope);
+      this.#head = { revision: envelope.revision, digest: envelope.digest };
+      const skip = this.skipped.has(stream, envelope.revision) ? await skipOf(this.#log, envelope, this.skipped) : null;
+      if (skip !== null) {
+        this.#add(holeRow(envelope, skip));
+        continue;
+      }
+      const recorded = lookAt(this.#log, envelope);
+      // Most events name no blob: await only promises, because each wait costs time.
+      this.#take(envelope, recorded instanceof Promise ? await recorded : recorded, checked);
     }
   }
 
-  async #take(envelope: StoredEnvelope): Promise<void> {
-    const checked = this.isRedacted ? unchecked : checkEnvelope(this.#head, envelope);
-    this.#head = { revision: envelope.revision, digest: envelope.digest };
-    const skip = await skipOf(this.#log, envelope, this.skipped);
-    if (skip !== null) {
-      this.#add(holeRow(envelope, skip));
-      return;
-    }
-    const recorded = await lookAt(this.#log, envelope);
+  #take(
+    envelope: StoredEnvelope,
+    recorded: RecordedEvent | Error,
+    checked: ReturnType<typeof checkEnvelope> | typeof unchecked,
+  ): void {
     if (recorded instanceof Error) {
       this.#noteDamage(envelope.revision, recorded.message);
       this.#add(unreadableRow(envelope, recorded));
@@ -146,7 +153,7 @@ export class Reel {
   }
 
   #add(row: LogRow): void {
-    this.rows.push(row);
+    this.rows.add(row);
     this.turns.push(this.#spoken());
   }
 

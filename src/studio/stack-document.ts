@@ -8,7 +8,7 @@ import { bannerOf, nothingSent } from "./banner.ts";
 import { fitting, lazily } from "./by-bytes.ts";
 import type { Reel } from "./reel.ts";
 import type { HeldContext, StackDocument, StackLayer } from "./stack-documents.ts";
-import { beginningOf, draftRows, foldRows, rowDocument } from "./stack-rows.ts";
+import { beginningOf, rowDocument, stackRows } from "./stack-rows.ts";
 import { msOf, type Step } from "./step.ts";
 import { firstFrom, stepAt } from "./step-at.ts";
 
@@ -30,7 +30,7 @@ export function stackDocument(reel: Reel, revision: number, window: StackWindow)
   if (step === null) return { ...about, ...unsent(reel, revision, window) };
   const { data, outcome, outgoing } = step;
   const { labels } = reel;
-  const rows = foldRows(draftRows(step), window.opened);
+  const rows = stackRows(step, window.opened);
   const revisionOf = (layer: number, id: string): number | null => editOf(reel, step, { layer, id });
   const { contexts, more } = contextsAt(reel, step);
   const { anchor, sendFrom } = data.decision;
@@ -100,10 +100,12 @@ function layersOf({ layers }: Reel, { passes, data }: Step): readonly StackLayer
 const isCallOf = (own: string, called: string): boolean => called === own || called.startsWith(`${own}.`);
 
 function changedBlocks(given: Step["client"], handedOn: Step["client"]): number {
-  const before = new Map(given.blocks.map((block) => [block.id, block.recordedAs]));
-  const changed = handedOn.blocks.filter((block) => before.get(block.id) !== block.recordedAs).length;
-  const gone = given.blocks.filter((block) => block.id !== null && handedOn.indexOf(block.id) < 0).length;
-  return changed + gone;
+  const shared = given.commonPrefixLength(handedOn);
+  const [before, after] = [given.after(shared), handedOn.after(shared)];
+  const known = new Map(before.map((block) => [block.id, block.recordedAs]));
+  const kept = new Set(after.map(({ id }) => id));
+  const changed = after.filter((block) => known.get(block.id) !== block.recordedAs).length;
+  return changed + before.filter(({ id }) => id !== null && !kept.has(id)).length;
 }
 
 /** The newest event by which a layer touched a block on the way to a request. */
@@ -114,9 +116,7 @@ function editOf(
 ): number | null {
   const name = step.passes[layer - 1]?.name;
   for (let revision = step.revision - 1; revision >= step.runStart; revision -= 1) {
-    const row = rows[revision];
-    if (row?.type === "TurnEdited" && (row.layer ?? row.words) === name && touched.get(revision)?.has(id) === true)
-      return revision;
+    if (rows.mark(revision)?.editor === name && touched.get(revision)?.has(id) === true) return revision;
   }
   return null;
 }

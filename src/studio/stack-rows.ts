@@ -1,6 +1,5 @@
 import { excerpt, printable } from "../base/printable.ts";
 import { type Block, idOf } from "../domain/block.ts";
-import type { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
 import { type BlockLabels, labelIn } from "../wording/labels.ts";
 import { shownText } from "../wording/shown-text.ts";
@@ -27,47 +26,96 @@ export type DraftRow = {
 type DraftEdit = Pick<StackEdit, "layer" | "change"> & { readonly before: Block | null; readonly after: Block | null };
 
 /** A run of unchanged blocks that the server holds. */
-export type DraftFold = Omit<StackFold, "kind"> & { readonly rows: readonly DraftRow[] };
+export type DraftFold = Omit<StackFold, "kind">;
 
 /** How many unchanged blocks side by side become one row. */
 const leastFolded = 3;
 
-/** All rows of a step, in the order of the request; what layers removed is where it was. */
-export function draftRows(step: Step): readonly DraftRow[] {
-  const edits = editsOf(step);
+/**
+ * All rows of a step, in the order of the request; what layers removed is where it was. Runs of untouched blocks fold, but for those that the
+ * reader opened, by the index of their first block. What the client's Turn and the request have in common by descent is not looked at
+ * one by one: that is most of a long conversation.
+ */
+export function stackRows(step: Step, opened: ReadonlySet<number>): readonly (DraftRow | DraftFold)[] {
   const { client, outgoing } = step;
-  const clientById = new Map(client.blocks.map((block, index) => [block.id, { block, index }]));
-  const signs = signsOf(step);
-  const rows: DraftRow[] = outgoing.blocks.map((block, index) => ({
-    ...{ id: idOf(block), outgoing: block, index, sign: signs(index) },
-    client: clientById.get(block.id)?.block ?? null,
+  const edits = editsOf(step);
+  const shared = client.commonPrefixLength(outgoing);
+  const clientById = new Map(client.after(shared).map((block) => [block.id, block]));
+  const removed = removedBehind(step, { shared, edits });
+  const signOf = signsOf(step);
+  const rowOf = (block: Block, index: number): DraftRow => ({
+    ...{ id: idOf(block), outgoing: block, index, sign: signOf(block, index) },
+    client: index < shared ? block : (clientById.get(block.id) ?? null),
     edits: edits.get(idOf(block)) ?? [],
-  }));
-  return [...placeRemoved(rows, { client, outgoing, edits })];
+  });
+  const rows: (DraftRow | DraftFold)[] = [...(removed.get(null) ?? [])];
+  let run: DraftFold | null = null;
+  const close = (): void => {
+    if (run === null) return;
+    const { from, to } = run;
+    if (to - from + 1 >= leastFolded && !opened.has(from)) rows.push(run);
+    else
+      for (let index = from; index <= to; index += 1)
+        rows.push(...[outgoing.at(index) ?? []].flat().map((each) => rowOf(each, index)));
+    run = null;
+  };
+  const addQuiet = (from: number, to: number, sign: RequestSign): void => {
+    if (run?.sign !== sign) close();
+    run = { from: run?.from ?? from, to, sign };
+  };
+  // The last block of what is in common may have removed ones behind it.
+  const [quiet, first] = [quietBeginning(step, { most: shared - 1, edits }), instructionBlocks(step)];
+  if (Math.min(quiet, first) > 0) addQuiet(0, Math.min(quiet, first) - 1, "instructions");
+  if (quiet > first) addQuiet(first, quiet - 1, "held");
+  for (const [place, block] of outgoing.after(quiet).entries()) {
+    const row = rowOf(block, quiet + place);
+    const { index, sign } = row;
+    if (row.edits.length === 0 && row.client !== null && (sign === "held" || sign === "instructions"))
+      addQuiet(index, index, sign);
+    else {
+      close();
+      rows.push(row);
+    }
+    const gone = removed.get(row.id);
+    if (gone === undefined) continue;
+    close();
+    rows.push(...gone);
+  }
+  close();
+  return rows;
 }
 
 type Edits = ReadonlyMap<string, readonly DraftEdit[]>;
 
-/** Blocks that are not in the request come behind the block that they followed in the client's Turn. */
-function placeRemoved(
-  rows: readonly DraftRow[],
-  { client, outgoing, edits }: { readonly client: Turn; readonly outgoing: Turn; readonly edits: Edits },
-): readonly DraftRow[] {
-  const isSent = new Set(outgoing.blocks.map(({ id }) => id));
+/** How many blocks at the beginning of a request are the client's own, untouched, and held by the server or sent as instructions; at most so many. */
+function quietBeginning(step: Step, { most, edits }: { readonly most: number; readonly edits: Edits }): number {
+  const { anchor, sendFrom } = step.data.decision;
+  const quiet = Math.max(0, Math.min(most, instructionBlocks(step) + (anchor === null ? 0 : sendFrom)));
+  if (edits.size === 0) return quiet;
+  const touched = step.outgoing.blocks.findIndex((block, index) => index >= quiet || edits.has(idOf(block)));
+  return touched < 0 ? quiet : Math.min(quiet, touched);
+}
+
+/** Blocks that are not in the request, by the block that they followed in the client's Turn; null for its beginning. */
+function removedBehind(
+  { client, outgoing }: Step,
+  { shared, edits }: { readonly shared: number; readonly edits: Edits },
+): ReadonlyMap<string | null, readonly DraftRow[]> {
   const behind = new Map<string | null, DraftRow[]>();
-  let last: string | null = null;
-  for (const [index, block] of client.blocks.entries()) {
+  const isSent = new Set(outgoing.after(shared).map(({ id }) => id));
+  const before = shared === 0 ? undefined : client.at(shared - 1);
+  let last = before === undefined ? null : idOf(before);
+  for (const [place, block] of client.after(shared).entries()) {
     if (isSent.has(block.id)) {
       last = idOf(block);
       continue;
     }
-    const row = { id: idOf(block), client: block, outgoing: null, index, sign: null };
+    const row = { id: idOf(block), client: block, outgoing: null, index: shared + place, sign: null };
     const group = behind.get(last) ?? [];
     group.push({ ...row, edits: edits.get(idOf(block)) ?? [] });
     behind.set(last, group);
   }
-  if (behind.size === 0) return rows;
-  return [...(behind.get(null) ?? []), ...rows.flatMap((row) => [row, ...(behind.get(row.id) ?? [])])];
+  return behind;
 }
 
 /** What each layer did, by block. */
@@ -91,41 +139,19 @@ function editsOf({ passes }: Step): Edits {
 }
 
 /** What becomes of each block of the request. */
-function signsOf(step: Step): (index: number) => RequestSign {
+function signsOf(step: Step): (block: Block, index: number) => RequestSign {
   const { outgoing, data, newest } = step;
   const { anchor, sendFrom } = data.decision;
   const first = instructionBlocks(step);
-  const held = new Map(newest?.turn.blocks.map((block) => [block.id, block.recordedAs]));
-  return (index) => {
+  const shared = newest === null ? 0 : newest.turn.commonPrefixLength(outgoing);
+  const held = new Map(newest?.turn.after(shared).map((block) => [block.id, block.recordedAs]));
+  return (block, index) => {
     if (index < first) return "instructions";
     if (anchor !== null && index - first < sendFrom) return "held";
-    const block = outgoing.at(index);
-    const before = block === undefined ? undefined : held.get(block.id);
+    const before = index < shared ? block.recordedAs : held.get(block.id);
     if (before === undefined) return "new";
-    return before === block?.recordedAs ? "again" : "changed";
+    return before === block.recordedAs ? "again" : "changed";
   };
-}
-
-/** The rows with runs of untouched blocks folded, but for those that the reader opened, by the index of their first block. */
-export function foldRows(rows: readonly DraftRow[], opened: ReadonlySet<number>): readonly (DraftRow | DraftFold)[] {
-  const folded: (DraftRow | DraftFold)[] = [];
-  let run: DraftRow[] = [];
-  const close = (): void => {
-    const [first, last] = [run[0], run.at(-1)];
-    if (first === undefined || last === undefined) return;
-    if (run.length < leastFolded || opened.has(first.index)) folded.push(...run);
-    else folded.push({ from: first.index, to: last.index, sign: first.sign ?? "held", rows: run });
-    run = [];
-  };
-  for (const row of rows) {
-    const isQuiet =
-      row.edits.length === 0 && (row.sign === "held" || row.sign === "instructions") && row.client !== null;
-    if (!isQuiet || (run[0] !== undefined && run[0].sign !== row.sign)) close();
-    if (isQuiet) run.push(row);
-    else folded.push(row);
-  }
-  close();
-  return folded;
 }
 
 /** A row with its texts. */
@@ -136,7 +162,7 @@ export function rowDocument(
     revisionOf,
   }: { readonly labels: BlockLabels; readonly revisionOf: (layer: number, id: string) => number | null },
 ): StackRow | StackFold {
-  if ("rows" in row) return { kind: "fold", from: row.from, to: row.to, sign: row.sign };
+  if (!("id" in row)) return { kind: "fold", from: row.from, to: row.to, sign: row.sign };
   const { id, client, outgoing, index, sign } = row;
   const block = outgoing ?? client;
   return {

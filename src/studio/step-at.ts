@@ -15,9 +15,9 @@ export function stepAt({ rows, steps }: Reel, revision: number): Step | null {
   const next = firstFrom(steps, revision);
   const [before, after] = [steps[next - 1] ?? null, steps[next] ?? null];
   if (after?.revision === revision) return after;
-  const row = rows[revision];
-  const isAfterAnswer = row !== undefined && (trailing.has(row.type) || row.value === "back");
-  if (before !== null && (isAfterAnswer || after === null)) return isLater(before, row?.type, after) ? null : before;
+  const mark = rows.mark(revision);
+  const isAfterAnswer = mark !== undefined && (trailing.has(mark.type) || mark.isBack);
+  if (before !== null && (isAfterAnswer || after === null)) return isLater(before, mark?.type, after) ? null : before;
   return after;
 }
 

@@ -39,6 +39,9 @@ export type BlockLabels = {
   openRun: string | null;
 };
 
+/** What is asked of them to name a block. */
+export type KnownLabels = Pick<ReadonlyMap<string, string>, "get">;
+
 export const noLabels = (): BlockLabels => ({ labels: new Map(), openRun: null });
 
 /** Follows events without describing them, which takes longer than everything else. */
@@ -52,8 +55,7 @@ export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): 
 }
 
 /** A block's label, whether or not an event has contained the block. */
-export const labelIn = (labels: BlockLabels["labels"], block: Block): string =>
-  labels.get(block.id ?? "") ?? blockLabel(block);
+export const labelIn = (labels: KnownLabels, block: Block): string => labels.get(block.id ?? "") ?? blockLabel(block);
 
 /** A tool's result is labelled with its tool, for readers who look for it. */
 function labelOf(block: Block, event: ConversationEvent, { labels }: BlockLabels): string {

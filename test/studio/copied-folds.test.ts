@@ -82,9 +82,9 @@ async function stateOf(folds: DocumentFolds, events: EventStore): Promise<unknow
     spent: JSON.stringify(spent),
     contexts: JSON.stringify([...contextTurns].map(([inference, turn]) => [inference, turn.digest])),
     prompts: JSON.stringify(
-      [...trail.prompts].map(([inference, { input, before, turns }]) => [
+      [...trail.prompts].map(([inference, { input, before, passes }]) => [
         ...[inference, input.digest, before?.request.inferenceId ?? null],
-        ...[...(turns?.removals ?? [])],
+        ...[...(passes?.removals ?? [])],
       ]),
     ),
     outcomes: JSON.stringify([...trail.outcomes]),

@@ -36,7 +36,11 @@ async function lookAt(fold: MovingFold, { steps }: Reel, revision: number): Prom
   const asked = await fold.request(revision, codecs, ({ contextTurns, request }, { trail }) => ({
     request,
     turns: [...contextTurns].map(([id, turn]) => [id, turn.digest]),
-    prompts: [...trail.prompts].map(([id, { outgoing, turns }]) => [id, outgoing.digest, [...(turns?.removals ?? [])]]),
+    prompts: [...trail.prompts].map(([id, { outgoing, passes }]) => [
+      id,
+      outgoing.digest,
+      [...(passes?.removals ?? [])],
+    ]),
   }));
   return { shown, asked };
 }

@@ -23,7 +23,7 @@ export const blame = commandCode({
     await using store = await context.openStore("read");
     const place = await openPlace(store, text);
     const only = wanted === undefined ? null : blockIdOf(place, wanted);
-    yield blameDocumentOf(place, await blameReport(store.log, place, only));
+    yield blameDocumentOf(place, await blameReport(store.log, place, { only }));
   },
 
   render(document, screen, { arguments: [, wanted] }) {

@@ -99,7 +99,7 @@ function withCacheLoss({ run }: RunSession, decision: Decision, { asked, outgoin
   if (latest === "unknown") return decision;
   if (latest === null) return { ...decision, cache: null };
   const { turns, view } = run.fold;
-  const now = { turns, frame };
+  const now = { passes: turns.passes, frame };
   const loss = cacheLoss({ ...asked, outgoing, latest, now, blame: view.client.blame, repairs: decision.repairs });
   return { ...decision, cache: loss };
 }

@@ -145,7 +145,16 @@ export function shapedBlocks(
   const calledBy = (callId: string | null) =>
     carriage.codec.namesCalls === true && callId !== null ? calledBefore(turn, from, callId) : {};
   for (const [offset, block] of [...turn.after(from), null].entries()) {
-    const here = byIndex.get(from + offset) ?? [];
+    const here = byIndex.get(from + offset);
+    if (here === undefined) {
+      // Almost every block is sent as it is, and a request may have thousands.
+      if (block !== null)
+        shaped.push({
+          ...{ block, withId: carriesId(block, carriage) },
+          ...(block.kind === "tool_result" ? calledBy(block.callId) : {}),
+        });
+      continue;
+    }
     for (const repair of here) {
       if (repair.rule === "answer")
         shaped.push({

@@ -132,7 +132,7 @@ export function recordedLoss(view: ConversationView, recorded: RecordedEvent): C
   const latest = decision.reason === "aside" ? undefined : view.latest.get(scope);
   const { run, blame } = view.client;
   if (latest === undefined || run === null) return null;
-  const now = { turns: run.turns, frame: recorded.frame };
+  const now = { passes: run.turns.passes, frame: recorded.frame };
   const asked = { ...recordedPlan(view, recorded), outgoing: outgoingTurn(view, recorded), repairs: decision.repairs };
   return cacheLoss({ ...asked, latest, now, blame });
 }

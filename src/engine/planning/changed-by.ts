@@ -3,10 +3,10 @@ import { Block } from "../../domain/block.ts";
 import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { type Blame, type BlockChange, lastChange } from "../../projections/blame.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
+import type { RunPasses } from "../../projections/run-passes.ts";
 
-/** How the Turn of a request came about: the Turns of its run, and its frame there. */
-export type OnTheWay = { readonly turns: RunTurns; readonly frame: string | null };
+/** How the Turn of a request came about: the passes of its run, and its frame there. */
+export type OnTheWay = { readonly passes: RunPasses; readonly frame: string | null };
 
 type Changed = Pick<Divergence, "change" | "actor"> & { readonly blockId: BlockId };
 
@@ -73,13 +73,13 @@ export function changedSince(
 type Pass = { readonly actor: Actor | null; readonly form: Block | null };
 
 /** A block as the run began with it, and after each change on the way to a request, the outermost layer's first; null where it is missing. */
-function formsOf({ turns, frame }: OnTheWay, id: BlockId): readonly Pass[] {
+function formsOf({ passes: run, frame }: OnTheWay, id: BlockId): readonly Pass[] {
   const places = (frame ?? "0").split(".");
-  const passes: Pass[] = [{ actor: null, form: turns.base.find(id) ?? null }];
+  const passes: Pass[] = [{ actor: null, form: run.base.find(id) ?? null }];
   for (const depth of places.keys()) {
-    const form = turns.given(places.slice(0, depth + 1).join(".")).find(id) ?? null;
+    const form = run.given(places.slice(0, depth + 1).join(".")).find(id) ?? null;
     if (isSameForm(passes.at(-1)?.form ?? null, form)) continue;
-    passes.push({ form, actor: form === null ? turns.removerOf(id) : turns.authorOf(form) });
+    passes.push({ form, actor: form === null ? run.removerOf(id) : run.authorOf(form) });
   }
   return passes;
 }

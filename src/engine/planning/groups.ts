@@ -51,27 +51,33 @@ export type Group = {
   isLeftPaused: boolean;
 };
 
-/** Splits blocks into groups; the first block is at `start` in the Turn. */
-export function groupsOf(blocks: readonly Block[], start: number, to: Carrier): readonly Group[] {
-  const groups: Group[] = [];
+/**
+ * Splits blocks into groups, one after the other; the first block is at `start` in the Turn. A long Turn has thousands, of which nobody needs
+ * more than two at a time.
+ */
+export function* groupsOf(blocks: readonly Block[], start: number, to: Carrier): Generator<Group, undefined> {
   for (let from = 0; from < blocks.length; ) {
     let end = from + 1;
     while (end < blocks.length && follows(blocks[end - 1], blocks[end])) end += 1;
     const first = blocks[from]?.wire?.group;
-    const members = blocks.slice(from, end).map((block, offset) => ({
-      block,
-      index: start + from + offset,
-      group: first?.id ?? null,
-      omitted: null,
-      late: null,
-      unsent: unsendableParts(blocks, from + offset, to),
-      hasId: false,
-    }));
+    const members: Candidate[] = [];
+    for (let place = from; place < end; place += 1) {
+      const block = blocks[place];
+      if (block === undefined) continue;
+      members.push({
+        block,
+        index: start + place,
+        group: first?.id ?? null,
+        omitted: null,
+        late: null,
+        unsent: unsendableParts(blocks, place, to),
+        hasId: false,
+      });
+    }
     const isIntact = first?.index === 0 && first.size === members.length;
-    groups.push({ members, isIntact, isRepeated: false, isRenamed: false, isUnbound: false, isLeftPaused: false });
+    yield { members, isIntact, isRepeated: false, isRenamed: false, isUnbound: false, isLeftPaused: false };
     from = end;
   }
-  return groups;
 }
 
 /** Whether a block is sent with the id of its item, unless a repair removes it. */

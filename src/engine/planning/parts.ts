@@ -25,15 +25,20 @@ export function unsendableParts(
   { codec, scope, capabilities = {} }: Carrier,
 ): readonly UnsendablePart[] {
   const block = blocks[place];
-  if (block === undefined) return [];
-  return partsIn(block).flatMap((part, at) => {
+  if (block === undefined) return none;
+  let unsent = none;
+  for (const [at, part] of partsIn(block).entries()) {
     const reason =
       codec.unsendablePart?.(part, block) ??
       refusedPart(part, capabilities) ??
       keptElsewhere(part, { blocks, place, scope });
-    return reason === null ? [] : [{ place: at, type: typeOf(part), reason }];
-  });
+    if (reason !== null) unsent = [...unsent, { place: at, type: typeOf(part), reason }];
+  }
+  return unsent;
 }
+
+/** Almost every block can be carried whole, and a request may have thousands. */
+const none: readonly UnsendablePart[] = [];
 
 /**
  * The repair that leaves parts out. A result must be sent even if all its parts are left out, so a text replaces them. The repair

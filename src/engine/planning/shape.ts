@@ -72,6 +72,10 @@ type ShapedPrefix = {
   readonly heldNames: ReadonlySet<string>;
 };
 
+/** Whether a block, or an equal one, was sent before. Of a full request nothing was, so that no names are looked at. */
+const isIn = ({ itemIds, heldNames }: ShapedPrefix, block: Block): boolean =>
+  itemIds.has(block.wire?.itemId ?? "") || (heldNames.size > 0 && heldNames.has(block.recordedAs));
+
 function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   const blocks = turn.after(from);
   const before = heldBefore(from, { turn, blocks, options });
@@ -81,15 +85,14 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   let last: Block | null = from === 0 ? null : (turn.at(from - 1) ?? null);
   let place = options.check?.start;
   const groups = groupsOf(blocks, from, options);
-  for (const [n, group] of groups.entries()) {
+  for (let group = groups.next().value, next: Group | undefined; group !== undefined; group = next) {
+    next = groups.next().value;
     const [first] = group.members;
-    group.isLeftPaused = isLeftPaused(group, groups[n + 1], options);
+    group.isLeftPaused = isLeftPaused(group, next, options);
     for (const member of group.members) if (member.index < start) member.omitted = "compacted";
     if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
       first.omitted = "not-last";
-    group.isRepeated = group.members.some(
-      ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldNames.has(block.recordedAs),
-    );
+    group.isRepeated = group.members.some(({ block }) => isIn(before, block));
     group.isUnbound = place !== undefined && isUnbound(group, place, options);
     const paired = legalise(group, pairing, { turn, blocks, options });
     place &&= placeBehind(place, group, paired.repairs);

@@ -53,13 +53,18 @@ export async function recordedAt(reader: EventReader, stream: string, revision: 
 }
 
 /**
- * An event for views that show a bad one and continue (rule: Nothing is lost): the event, or the error that prevents reading it.
+ * An event for views that show a bad one and continue (rule: Nothing is lost): the event, or the error that prevents reading it. Returns a
+ * promise only if it has to read blobs or names from the store.
  *
  * @throws {StoreUnavailableError} if the store is unavailable.
  */
-export async function lookAt({ store }: EventReader, envelope: StoredEnvelope): Promise<RecordedEvent | Error> {
+export function lookAt(
+  { store }: EventReader,
+  envelope: StoredEnvelope,
+): RecordedEvent | Error | Promise<RecordedEvent | Error> {
   try {
-    return await rawEvent(store, envelope);
+    const recorded = rawEvent(store, envelope);
+    return recorded instanceof Promise ? recorded.catch(asReading) : recorded;
   } catch (error) {
     return asReading(error);
   }

@@ -54,7 +54,7 @@ describe("shaping", () => {
     let stable = 0;
     const isStable = fc.property(turns, fc.nat(), (turn, seed) => {
       for (const { from, heldFrom } of ways(turn)) {
-        const groups = groupsOf(turn.after(from), from, fullRequest);
+        const groups = [...groupsOf(turn.after(from), from, fullRequest)];
         const length = groups[seed % Math.max(1, groups.length)]?.members[0]?.index ?? turn.length;
         const prefix = turn.slice(length);
         if (prefix.last?.type === "compaction_trigger") continue;

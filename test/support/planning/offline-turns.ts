@@ -16,7 +16,7 @@ export const turns: fc.Arbitrary<Turn> = steps.map(turnOf);
 
 /** Where in a Turn a response ends, so that a server may hold everything up to there, and where its output begins. */
 export function boundariesOf(turn: Turn): readonly { readonly from: number; readonly heldFrom: number }[] {
-  return groupsOf(turn.blocks, 0, { codec: responsesCodec, scope })
+  return [...groupsOf(turn.blocks, 0, { codec: responsesCodec, scope })]
     .filter(({ isIntact }) => isIntact)
     .map(({ members }) => {
       const heldFrom = members[0]?.index ?? 0;

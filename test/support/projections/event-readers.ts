@@ -99,7 +99,6 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "studio/log-row.ts": "words an event in a row",
   "studio/misses.ts": "finds the requests that rows only count",
   "studio/reel.ts": "notes what passes touched, and the stacks of runs",
-  "studio/stack-document.ts": "finds the event behind an edit among the rows of the log",
   "studio/step.ts": "collects what one request was made from",
   "studio/step-at.ts": "finds the request that an event belongs to",
   "studio/time-document.ts": "pairs the beginnings and ends of tools",
