@@ -59,10 +59,10 @@ describe("the page", () => {
       .map((each) => each.textContent.trim().split(/\\s+/).at(-1) + " " + each.className)`;
     const page = await studio.visit("/costs?by=layer");
     await page.locator(".hue").first().waitFor();
-    const before = new Set((await page.evaluate(hues)) as string[]);
+    const before = new Set(await page.evaluate<string[]>(hues));
     await page.goto(`${studio.url}/c/${await newestId(studio.store)}?view=blame`);
     await page.locator(".hue", { hasText: "speak-french" }).first().waitFor();
-    const after = new Set((await page.evaluate(hues)) as string[]);
+    const after = new Set(await page.evaluate<string[]>(hues));
     const shared = [...before].filter((each) => after.has(each)).map((each) => each.split(" ")[0]);
     const names = (of: ReadonlySet<string>) => new Set([...of].map((each) => each.split(" ")[0]));
     const inBoth = [...names(before)].filter((name) => names(after).has(name));
