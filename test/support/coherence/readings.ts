@@ -40,7 +40,7 @@ export async function changedReadings(before: Readings, lost: Lost): Promise<rea
     const isUnreadable = isDeepStrictEqual(answer, { error: "store-corrupted" });
     const isGone = typeof answer === "string" && (lost.hasLostSettings || lost.saysGone(answer));
     if ((isUnreadable || isGone) && isDeepStrictEqual(now, { error: "content-erased" })) continue;
-    if (lost.hasSkippedSettings && isDeepStrictEqual(now, wholeTurn)) continue;
+    if ((lost.hasSkippedSettings || lost.hasLostSettings) && isDeepStrictEqual(now, wholeTurn)) continue;
     changed.push(...differences(answer, now, lost).map((each) => `${question}${each}`));
   }
   return changed;
@@ -55,7 +55,10 @@ export type Lost = {
   readonly hasSkippedSettings: boolean;
 };
 
-/** The plan of a request that continues from nothing: the engine does so where it cannot tell whether settings have changed. */
+/**
+ * The plan of a request that continues from nothing: the engine does so where it cannot tell whether settings have changed. Of a leading system
+ * message with more than text, an erasure leaves a text, which goes into the instructions where the endpoint takes them there.
+ */
 const wholeTurn = { strategy: "full", anchor: null, sendFrom: 0 };
 
 type Questions = Readonly<Record<string, () => Promise<unknown>>>;
