@@ -6,6 +6,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
+import { quotedCalls } from "../engine/planning/late-result.ts";
 import { isOfErasure } from "../engine/planning/repairs.ts";
 import type { Codec, SentBlock } from "../engine/stack/codec.ts";
 import type { RunPasses } from "../projections/run-passes.ts";
@@ -17,6 +18,8 @@ export type SentPrompt = {
   readonly recorded: Pick<RecordedEvent, "stream" | "revision" | "at" | "frame">;
   /** Content of its body was erased since. */
   readonly hasErasedBody: boolean;
+  /** The calls that had been erased when its messages about late results quoted them. */
+  readonly quotedErased: ReadonlySet<BlockId | null>;
   readonly request: InferenceRequestedData;
   readonly settings: JsonObject;
   /** The Turn that left the innermost layer, and the part that the input was made from. */
@@ -84,23 +87,33 @@ const carriageOf = ({ request: { scope, decision } }: Pick<Part, "request">, cod
 
 /** What a request sent itself, after the repairs. */
 export function sentInput(
-  { input, request }: Pick<Part, "input" | "request">,
+  { input, request, quotedErased }: Omit<Part, "from">,
   codec: Codec,
   lengthOf: LengthOf,
 ): readonly SentBlock[] {
   const { sendFrom, repairs } = request.decision;
-  const sent = beforeErasures({ input, request, from: sendFrom }, lengthOf);
+  const sent = beforeErasures({ input, request, quotedErased, from: sendFrom }, lengthOf);
   return shapedBlocks(sent, sendFrom, repairs, carriageOf({ request }, codec));
 }
 
-/** The blocks that a request sent itself, each as often as it sent it, and that were erased since. */
-export function erasedSince({ input, request }: Pick<Part, "input" | "request">): readonly Block[] {
+/** The blocks that a request sent or quoted itself, each as often as it did, and that were erased since. */
+export function erasedSince(part: Omit<Part, "from">): readonly Block[] {
+  const { input, request } = part;
   const { sendFrom, repairs } = request.decision;
-  const standIns = standInsOf({ input, request });
+  const standIns = standInsOf(part);
   const omitted = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
-  return input
+  const sent = input
     .after(sendFrom)
     .filter(({ isErased, id }, offset) => isErased && !standIns.has(id) && !omitted.has(sendFrom + offset));
+  return [...sent, ...quotedSince(part, input)];
+}
+
+/** The calls among these blocks that a request quoted, and that were erased since. */
+function quotedSince(part: Omit<Part, "from">, blocks: Turn): readonly Block[] {
+  const quoted = quotedCalls(part.request.decision.repairs, blocks).filter(({ isErased }) => isErased);
+  if (quoted.length === 0) return quoted;
+  const standIns = standInsOf(part);
+  return quoted.filter(({ id }) => !standIns.has(id) && !part.quotedErased.has(id));
 }
 
 /** The blocks for which a prompt had stand-ins, or which it left out, because their content had been erased. */
@@ -116,9 +129,12 @@ function beforeErasures(part: Part, lengthOf: LengthOf): Turn {
   const isOfLater = ({ isErased, id }: Block): boolean => isErased && !standIns.has(id);
   const { input, from } = part;
   const sent = input.after(from);
-  if (!sent.some(isOfLater)) return input;
-  const asSent = (block: Block): Block => (isOfLater(block) ? beforeErasure(block, lengthOf(block)) : block);
-  return input.slice(from).concat(sent.map(asSent));
+  if (quotedSince(part, input).length === 0 && !sent.some(isOfLater)) return input;
+  const known = (block: Block): Block => beforeErasure(block, lengthOf(block));
+  const held = input.slice(from);
+  return held
+    .replaceEach(quotedSince(part, held), known)
+    .concat(sent.map((block) => (isOfLater(block) ? known(block) : block)));
 }
 
 /** A block that was sent before it was erased: its content is not known, but its name tells it from the stand-in and from other blocks. */
@@ -164,7 +180,7 @@ export function sentTurn(prompt: SentPrompt): Turn {
   return Turn.of(prompt.input.blocks.filter((_, index) => !omitted.has(index)));
 }
 
-type Part = Pick<SentPrompt, "input" | "request"> & {
+type Part = Pick<SentPrompt, "input" | "request" | "quotedErased"> & {
   /** Where the blocks begin that the server did not hold for the request before: first the answer to that one. */
   readonly from: number;
 };
@@ -176,4 +192,7 @@ function partsOf(prompt: SentPrompt): readonly Part[] {
   return parts.reverse();
 }
 
-const partOf = ({ input, request, before }: SentPrompt): Part => ({ input, request, from: before?.input.length ?? 0 });
+const partOf = ({ input, request, quotedErased, before }: SentPrompt): Part => ({
+  ...{ input, request, quotedErased },
+  from: before?.input.length ?? 0,
+});
