@@ -1,6 +1,6 @@
-import type { JsonObject } from "../base/json.ts";
+import { isJsonList, type JsonObject, omitMembers } from "../base/json.ts";
 import { Block } from "../domain/block.ts";
-import { erasedPartTypes } from "../domain/events/erased-content.ts";
+import { type ErasedForm, erasedFormOf } from "../domain/events/erased-content.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { BlockId } from "../domain/ids.ts";
@@ -138,19 +138,44 @@ function beforeErasures(part: Part, lengthOf: LengthOf): Turn {
 }
 
 /** A block that was sent before it was erased: its content is not known, but its name tells it from the stand-in and from other blocks. */
-function beforeErasure({ id, kind, wire, payload, recordedAs, type }: Block, length: number): Block {
+function beforeErasure(block: Block, length: number): Block {
+  const { id, kind, wire, payload, recordedAs } = block;
   const name = recordedAs.slice(0, leastLength);
   const text = name.padEnd(length, "x");
-  const { content, summary, output, arguments: called, ...facts } = payload;
-  const types = erasedPartTypes(payload);
-  const parts = types.map((each, place) => partBeforeErasure(each, place === 0 ? text : name));
-  const members = {
-    ...(content === undefined ? {} : { content: parts.length > 0 ? parts : [{ type: "text", text }] }),
-    ...(summary === undefined ? {} : { summary: [{ type: "text", text }] }),
-    ...(output === undefined ? {} : { output: parts.length > 0 ? parts : text }),
-    ...(called === undefined ? {} : { arguments: type === "custom" ? text : JSON.stringify({ erased: text }) }),
-  };
-  return new Block({ id, kind, wire, payload: { ...facts, ...members } });
+  const form = erasedFormOf(payload);
+  const members = membersBeforeErasure(block, form, { name, text });
+  const known = { id, kind, payload: { ...omitMembers(payload, contents), ...members } };
+  if (wire === null || !form.isSealed) return new Block({ ...known, wire });
+  const isOnlySealed = Object.values(members).every((each) => isJsonList(each) && each.length === 0);
+  return new Block({ ...known, wire: { ...wire, ciphertext: isOnlySealed ? text : name } });
+}
+
+const contents: ReadonlySet<string> = new Set(["content", "summary", "output", "arguments"]);
+
+/** The members with the content of a block, the first of which has the text, and the others the name. */
+function membersBeforeErasure(
+  { kind, type, payload }: Block,
+  form: ErasedForm,
+  { name, text }: { readonly name: string; readonly text: string },
+): JsonObject {
+  const parts = form.parts.map((each, place) => partBeforeErasure(each, place === 0 ? text : name));
+  const first = parts.length === 0 ? text : name;
+  switch (kind) {
+    case "reasoning":
+      return {
+        ...(parts.length === 0 ? {} : { content: parts }),
+        ...(form.summary && { summary: form.summary.map((_, n) => ({ type: "text", text: n === 0 ? first : name })) }),
+      };
+    case "tool_result":
+      return { output: parts.length === 0 ? text : parts };
+    case "tool_call":
+    case "other":
+      if (payload["arguments"] !== undefined)
+        return { arguments: type === "custom" ? text : JSON.stringify({ erased: text }) };
+      return form.isSealed ? {} : { erased: text };
+    default:
+      return { content: parts.length === 0 ? [{ type: "text", text }] : parts };
+  }
 }
 
 /** The stand-in for a block that was sent before it was erased is at least this long, in bytes: part of its name. */
