@@ -1,5 +1,5 @@
 import { type Block, idOf } from "../domain/block.ts";
-import { erasedPartTypes } from "../domain/events/erased-content.ts";
+import { erasedFormOf } from "../domain/events/erased-content.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { changedBy, isAfter, type OnTheWay } from "../engine/planning/changed-by.ts";
@@ -44,7 +44,7 @@ export function instructionsChangedBy(compared: Compared): CacheCulprit {
 
 /** Who changed whether a prompt has images: an erasure, if it took one of them. A provider counts it among the settings. */
 export function imagesChangedBy(compared: Compared): CacheCulprit {
-  const hadImage = ({ payload }: Block): boolean => erasedPartTypes(payload).includes("image");
+  const hadImage = ({ payload }: Block): boolean => erasedFormOf(payload).parts.includes("image");
   return byErasure(erasedBetween(compared, hadImage), compared) ?? bySettings;
 }
 

@@ -1,7 +1,9 @@
 import { copiedMap, GrowingMap } from "../base/growing-map.ts";
+import { type Block, idOf } from "../domain/block.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Counts } from "../domain/events/shared.ts";
+import { quotedCalls } from "../engine/planning/late-result.ts";
 import { hasErasedBody, inputTurn, outgoingTurn } from "../engine/planning/recorded-request.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import { partsOf as tokenPartsOf } from "../projections/billed-parts.ts";
@@ -101,17 +103,25 @@ export function notePrompt(trail: CacheTrail, recorded: RecordedEvent, view: Con
   if (trail.ofOpenRun.passes !== passes) trail.ofOpenRun = requestsOf(passes);
   if (passes !== null) trail.ofOpenRun.inferenceIds.push(inferenceId);
   const { stream, revision, at, frame } = recorded;
+  const input = inputTurn(view, recorded);
+  const isErasedSince = hasErasedBody(recorded);
+  const wasErased = (call: Block): boolean =>
+    call.isErased && (!isErasedSince || view.client.blame?.get(idOf(call))?.erased !== undefined);
+  const quoted = quotedCalls(decision.repairs, input).filter(wasErased);
   prompts.set(inferenceId, {
     recorded: { stream, revision, at, frame },
-    hasErasedBody: hasErasedBody(recorded),
+    hasErasedBody: isErasedSince,
+    quotedErased: quoted.length === 0 ? none : new Set(quoted.map(({ id }) => id)),
     request: event.data,
     settings: view.server.settings.get(settingsDigest) ?? {},
     outgoing: outgoingTurn(view, recorded),
-    input: inputTurn(view, recorded),
+    input,
     before: prompts.get(decision.anchor?.inferenceId ?? "") ?? null,
     passes,
   });
 }
+
+const none: SentPrompt["quotedErased"] = new Set();
 
 /** What an event says about the outcome of a request; null if it says nothing. */
 export function outcomeOf(

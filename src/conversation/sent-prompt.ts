@@ -1,11 +1,12 @@
-import type { JsonObject } from "../base/json.ts";
+import { isJsonList, type JsonObject, omitMembers } from "../base/json.ts";
 import { Block } from "../domain/block.ts";
-import { erasedPartTypes } from "../domain/events/erased-content.ts";
+import { type ErasedForm, erasedFormOf } from "../domain/events/erased-content.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
+import { quotedCalls } from "../engine/planning/late-result.ts";
 import { isOfErasure } from "../engine/planning/repairs.ts";
 import type { Codec, SentBlock } from "../engine/stack/codec.ts";
 import type { RunPasses } from "../projections/run-passes.ts";
@@ -17,6 +18,8 @@ export type SentPrompt = {
   readonly recorded: Pick<RecordedEvent, "stream" | "revision" | "at" | "frame">;
   /** Content of its body was erased since. */
   readonly hasErasedBody: boolean;
+  /** The calls that had been erased when its messages about late results quoted them. */
+  readonly quotedErased: ReadonlySet<BlockId | null>;
   readonly request: InferenceRequestedData;
   readonly settings: JsonObject;
   /** The Turn that left the innermost layer, and the part that the input was made from. */
@@ -84,23 +87,33 @@ const carriageOf = ({ request: { scope, decision } }: Pick<Part, "request">, cod
 
 /** What a request sent itself, after the repairs. */
 export function sentInput(
-  { input, request }: Pick<Part, "input" | "request">,
+  { input, request, quotedErased }: Omit<Part, "from">,
   codec: Codec,
   lengthOf: LengthOf,
 ): readonly SentBlock[] {
   const { sendFrom, repairs } = request.decision;
-  const sent = beforeErasures({ input, request, from: sendFrom }, lengthOf);
+  const sent = beforeErasures({ input, request, quotedErased, from: sendFrom }, lengthOf);
   return shapedBlocks(sent, sendFrom, repairs, carriageOf({ request }, codec));
 }
 
-/** The blocks that a request sent itself, each as often as it sent it, and that were erased since. */
-export function erasedSince({ input, request }: Pick<Part, "input" | "request">): readonly Block[] {
+/** The blocks that a request sent or quoted itself, each as often as it did, and that were erased since. */
+export function erasedSince(part: Omit<Part, "from">): readonly Block[] {
+  const { input, request } = part;
   const { sendFrom, repairs } = request.decision;
-  const standIns = standInsOf({ input, request });
+  const standIns = standInsOf(part);
   const omitted = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
-  return input
+  const sent = input
     .after(sendFrom)
     .filter(({ isErased, id }, offset) => isErased && !standIns.has(id) && !omitted.has(sendFrom + offset));
+  return [...sent, ...quotedSince(part, input)];
+}
+
+/** The calls among these blocks that a request quoted, and that were erased since. */
+function quotedSince(part: Omit<Part, "from">, blocks: Turn): readonly Block[] {
+  const quoted = quotedCalls(part.request.decision.repairs, blocks).filter(({ isErased }) => isErased);
+  if (quoted.length === 0) return quoted;
+  const standIns = standInsOf(part);
+  return quoted.filter(({ id }) => !standIns.has(id) && !part.quotedErased.has(id));
 }
 
 /** The blocks for which a prompt had stand-ins, or which it left out, because their content had been erased. */
@@ -116,25 +129,53 @@ function beforeErasures(part: Part, lengthOf: LengthOf): Turn {
   const isOfLater = ({ isErased, id }: Block): boolean => isErased && !standIns.has(id);
   const { input, from } = part;
   const sent = input.after(from);
-  if (!sent.some(isOfLater)) return input;
-  const asSent = (block: Block): Block => (isOfLater(block) ? beforeErasure(block, lengthOf(block)) : block);
-  return input.slice(from).concat(sent.map(asSent));
+  if (quotedSince(part, input).length === 0 && !sent.some(isOfLater)) return input;
+  const known = (block: Block): Block => beforeErasure(block, lengthOf(block));
+  const held = input.slice(from);
+  return held
+    .replaceEach(quotedSince(part, held), known)
+    .concat(sent.map((block) => (isOfLater(block) ? known(block) : block)));
 }
 
 /** A block that was sent before it was erased: its content is not known, but its name tells it from the stand-in and from other blocks. */
-function beforeErasure({ id, kind, wire, payload, recordedAs, type }: Block, length: number): Block {
+function beforeErasure(block: Block, length: number): Block {
+  const { id, kind, wire, payload, recordedAs } = block;
   const name = recordedAs.slice(0, leastLength);
   const text = name.padEnd(length, "x");
-  const { content, summary, output, arguments: called, ...facts } = payload;
-  const types = erasedPartTypes(payload);
-  const parts = types.map((each, place) => partBeforeErasure(each, place === 0 ? text : name));
-  const members = {
-    ...(content === undefined ? {} : { content: parts.length > 0 ? parts : [{ type: "text", text }] }),
-    ...(summary === undefined ? {} : { summary: [{ type: "text", text }] }),
-    ...(output === undefined ? {} : { output: parts.length > 0 ? parts : text }),
-    ...(called === undefined ? {} : { arguments: type === "custom" ? text : JSON.stringify({ erased: text }) }),
-  };
-  return new Block({ id, kind, wire, payload: { ...facts, ...members } });
+  const form = erasedFormOf(payload);
+  const members = membersBeforeErasure(block, form, { name, text });
+  const known = { id, kind, payload: { ...omitMembers(payload, contents), ...members } };
+  if (wire === null || !form.isSealed) return new Block({ ...known, wire });
+  const isOnlySealed = Object.values(members).every((each) => isJsonList(each) && each.length === 0);
+  return new Block({ ...known, wire: { ...wire, ciphertext: isOnlySealed ? text : name } });
+}
+
+const contents: ReadonlySet<string> = new Set(["content", "summary", "output", "arguments"]);
+
+/** The members with the content of a block, the first of which has the text, and the others the name. */
+function membersBeforeErasure(
+  { kind, type, payload }: Block,
+  form: ErasedForm,
+  { name, text }: { readonly name: string; readonly text: string },
+): JsonObject {
+  const parts = form.parts.map((each, place) => partBeforeErasure(each, place === 0 ? text : name));
+  const first = parts.length === 0 ? text : name;
+  switch (kind) {
+    case "reasoning":
+      return {
+        ...(parts.length === 0 ? {} : { content: parts }),
+        ...(form.summary && { summary: form.summary.map((_, n) => ({ type: "text", text: n === 0 ? first : name })) }),
+      };
+    case "tool_result":
+      return { output: parts.length === 0 ? text : parts };
+    case "tool_call":
+    case "other":
+      if (payload["arguments"] !== undefined)
+        return { arguments: type === "custom" ? text : JSON.stringify({ erased: text }) };
+      return form.isSealed ? {} : { erased: text };
+    default:
+      return { content: parts.length === 0 ? [{ type: "text", text }] : parts };
+  }
 }
 
 /** The stand-in for a block that was sent before it was erased is at least this long, in bytes: part of its name. */
@@ -164,7 +205,7 @@ export function sentTurn(prompt: SentPrompt): Turn {
   return Turn.of(prompt.input.blocks.filter((_, index) => !omitted.has(index)));
 }
 
-type Part = Pick<SentPrompt, "input" | "request"> & {
+type Part = Pick<SentPrompt, "input" | "request" | "quotedErased"> & {
   /** Where the blocks begin that the server did not hold for the request before: first the answer to that one. */
   readonly from: number;
 };
@@ -176,4 +217,7 @@ function partsOf(prompt: SentPrompt): readonly Part[] {
   return parts.reverse();
 }
 
-const partOf = ({ input, request, before }: SentPrompt): Part => ({ input, request, from: before?.input.length ?? 0 });
+const partOf = ({ input, request, quotedErased, before }: SentPrompt): Part => ({
+  ...{ input, request, quotedErased },
+  from: before?.input.length ?? 0,
+});

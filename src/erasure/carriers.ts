@@ -1,11 +1,10 @@
 import { type JsonObject, objectOf } from "../base/json.ts";
 import type { Block } from "../domain/block.ts";
 import { isRequest } from "../domain/events/event.ts";
-import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
 import { buildRequest } from "../engine/planning/build-request.ts";
+import { quotedCalls } from "../engine/planning/late-result.ts";
 import {
   type Codecs,
   inputTurn,
@@ -85,7 +84,7 @@ function sentBy(view: ConversationView, recorded: RecordedEvent): readonly Block
   const omitted = new Set(decision.repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
   const turn = inputTurn(view, recorded);
   const sent = turn.after(decision.sendFrom).filter((_, offset) => !omitted.has(decision.sendFrom + offset));
-  return [...sent, ...quotedBy(decision, turn)];
+  return [...sent, ...quotedCalls(decision.repairs, turn)];
 }
 
 /** Whether the content of a request's settings shows in its body: what continues a thread may not repeat them. Unknown counts as yes. */
@@ -106,13 +105,6 @@ function factsOf(settings: JsonObject): JsonObject {
   const all = new Set(data.split("\n").keys());
   return objectOf(decodeData({ ...event, encoding: "lines", data: withErasedLines(data, all) }).data["settings"]);
 }
-
-/** The calls that the messages about late results quote. */
-const quotedBy = ({ repairs }: Decision, turn: Turn): readonly Block[] =>
-  repairs.flatMap(({ rule, detail }) => {
-    const call = rule === "late-result" && typeof detail["call"] === "number" ? turn.at(detail["call"]) : undefined;
-    return call ?? [];
-  });
 
 type Noting = {
   /** Called with the events of the conversation's own stream. */

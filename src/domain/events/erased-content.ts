@@ -102,20 +102,35 @@ function hasErased(value: JsonValue): boolean {
 function erasedBlock({ id, kind, digest, payload, wire }: JsonObject): JsonObject {
   const whole = isJsonObject(payload) ? payload : {};
   const standIn = standInPayload(textOrNull(kind), whole);
-  const parts = [whole["content"], whole["output"]].find(isJsonList) ?? [];
-  partTypes.set(
-    standIn,
-    parts.map((part) => textOrEmpty(objectOf(part)["type"])),
-  );
+  forms.set(standIn, {
+    parts: typesIn([whole["content"], whole["output"]].find(isJsonList)) ?? [],
+    summary: typesIn(whole["summary"]),
+    isSealed: isErasedValue(objectOf(wire)["ciphertext"]),
+  });
   const left = { id, kind, digest, payload: standIn };
   return isJsonObject(wire) ? { ...left, wire: factsOf(wire), erased: true } : { ...left, erased: true };
 }
 
-/** By the stand-in payload, because nothing that is recorded or sent has them. */
-const partTypes = new WeakMap<JsonObject, readonly string[]>();
+const typesIn = (parts: JsonValue | undefined): readonly string[] | null =>
+  isJsonList(parts) ? parts.map((part) => textOrEmpty(objectOf(part)["type"])) : null;
 
-/** The types of the parts that a block had before its content was erased: its event still has them. Empty if it had a text, or no parts. */
-export const erasedPartTypes = (payload: JsonObject): readonly string[] => partTypes.get(payload) ?? [];
+/** What the event of an erased block still says of the content that it had. */
+export type ErasedForm = {
+  /** The types of the parts of its content or output; empty if that was a text, or it had none. */
+  readonly parts: readonly string[];
+  /** The types of the parts of its summary; null if it had no summary. */
+  readonly summary: readonly string[] | null;
+  /** Whether it had a ciphertext, or a signature. */
+  readonly isSealed: boolean;
+};
+
+/** By the stand-in payload, because nothing that is recorded or sent has them. */
+const forms = new WeakMap<JsonObject, ErasedForm>();
+
+/** The form of a block before its content was erased, by the payload of the stand-in; a text if it is not known. */
+export const erasedFormOf = (payload: JsonObject): ErasedForm => forms.get(payload) ?? plainForm;
+
+const plainForm: ErasedForm = { parts: [], summary: ["text"], isSealed: false };
 
 const factNames: ReadonlySet<string> = new Set(["type", "role", "phase", "callId", "name"]);
 

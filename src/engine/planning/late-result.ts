@@ -13,10 +13,15 @@ export const lateResult = (index: number, call: number): Repair => ({ rule: "lat
 
 /** The block as it is sent after this repair, if it is a late result. */
 export function toldLate(block: Block, here: readonly Repair[], turn: Turn): Block {
-  const at = here.find(({ rule }) => rule === "late-result")?.detail["call"];
-  const call = typeof at === "number" ? turn.at(at) : undefined;
+  const [call] = quotedCalls(here, turn);
   return call === undefined ? block : lateMessage(block, call);
 }
+
+/** The calls in a Turn that the messages about late results quote. */
+export const quotedCalls = (repairs: readonly Repair[], turn: Turn): readonly Block[] =>
+  repairs.flatMap(({ rule, detail: { call } }) =>
+    rule === "late-result" && typeof call === "number" ? (turn.at(call) ?? []) : [],
+  );
 
 /**
  * Whether a message can express the result: results of functions and custom tools. A screenshot, or another result in a provider's

@@ -14,6 +14,7 @@ import {
   type CacheFront,
   type CacheOptions,
   type ReferenceServer,
+  type ReferenceServerOptions,
   startReferenceServer,
 } from "../../../src/reference-server/server.ts";
 import { createWorkshop, type Workshop } from "../workshop.ts";
@@ -87,15 +88,20 @@ const plain: CacheOptions = { minimumTokens: 0, stepTokens: 1, lookback: 20 };
 
 export async function cachedWorld(
   { front }: CachedProvider,
-  options: { readonly facts?: CacheOptions; readonly lifetimeMs?: number; readonly events?: EventStore } = {},
+  options: {
+    readonly facts?: CacheOptions;
+    readonly lifetimeMs?: number;
+    readonly events?: EventStore;
+    readonly answer?: ReferenceServerOptions["answer"];
+  } = {},
 ): Promise<CachedWorld & AsyncDisposable> {
   const workshop = createWorkshop(options.events === undefined ? {} : { events: options.events });
-  const { facts = {}, lifetimeMs = 5 * minute } = options;
+  const { facts = {}, lifetimeMs = 5 * minute, answer } = options;
   const boundaries = front === "messages" ? "breakpoints" : "every-unit";
   const lifetimesMs = { default: lifetimeMs, "5m": lifetimeMs };
   const shared = { ...plain, boundaries, ...facts } as const;
   const server = await startReferenceServer({
-    ...{ seed: "why", now: () => workshop.clock.now },
+    ...{ seed: "why", now: () => workshop.clock.now, ...(answer === undefined ? {} : { answer }) },
     caches: { [front]: { lifetimesMs, ...shared } },
   });
   const bounds = { leastMs: lifetimeMs, mostMs: lifetimeMs };

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Block } from "../../../src/domain/block.ts";
 import { image, user } from "../../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
@@ -36,9 +37,12 @@ export const lookUp = tool({
 });
 
 /** A conversation, and the means to go on and to erase a block. Every request says the whole conversation, unless its mode says otherwise. */
-export async function erasingWorld(wire: CachedProvider) {
+export async function erasingWorld(
+  wire: CachedProvider,
+  options: Pick<NonNullable<Parameters<typeof cachedWorld>[1]>, "answer"> = {},
+) {
   const events = createMemoryStore();
-  const world = await cachedWorld(wire, { events });
+  const world = await cachedWorld(wire, { ...options, events });
   const { clock, talk, server } = world;
   const store = new TurnlogStore(events, { clock: () => clock.now });
   const provider = wire.provider(server.url, { model: "m-1" });
@@ -48,13 +52,15 @@ export async function erasingWorld(wire: CachedProvider) {
     await of.run(world.engine({ provider, mode: "stateless", ...config }));
   };
   /** Erases the first block that begins so. */
-  const erase = async (begin: string, of = talk) => {
+  const erase = (begin: string, of = talk) => eraseBlock(({ text }) => text.startsWith(begin), of);
+  /** Erases the first such block. */
+  const eraseBlock = async (isMeant: (block: Block) => boolean, of = talk) => {
     clock.now += 1_000;
-    const block = (await of.turn()).blocks.find(({ text }) => text.startsWith(begin))?.id ?? "";
+    const block = (await of.turn()).blocks.find(isMeant)?.id ?? "";
     const plan = await store.planErasure({ blocks: [{ conversation: of.id, block }] });
     await store.erase(plan, { by: "dpo", ground: "gdpr-17" });
     return block;
   };
   const whyAt = async (revision?: number, of = talk) => of.why(revision, { cacheRules: world.rules });
-  return { ...world, erase, ask, whyAt, store, events, provider };
+  return { ...world, erase, eraseBlock, ask, whyAt, store, events, provider };
 }

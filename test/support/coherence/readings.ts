@@ -40,7 +40,8 @@ export async function changedReadings(before: Readings, lost: Lost): Promise<rea
     const isUnreadable = isDeepStrictEqual(answer, { error: "store-corrupted" });
     const isGone = typeof answer === "string" && (lost.hasLostSettings || lost.saysGone(answer));
     if ((isUnreadable || isGone) && isDeepStrictEqual(now, { error: "content-erased" })) continue;
-    if ((lost.hasSkippedSettings || lost.hasLostSettings) && isDeepStrictEqual(now, wholeTurn)) continue;
+    if ((lost.hasSkippedSettings || lost.hasLostSettings) && isNested(now) && isWholeTurn(now)) continue;
+    if (leftOutOf(now) < leftOutOf(answer)) continue;
     changed.push(...differences(answer, now, lost).map((each) => `${question}${each}`));
   }
   return changed;
@@ -56,10 +57,15 @@ export type Lost = {
 };
 
 /**
- * The plan of a request that continues from nothing: the engine does so where it cannot tell whether settings have changed. Of a leading system
- * message with more than text, an erasure leaves a text, which goes into the instructions where the endpoint takes them there.
+ * Whether a plan continues from nothing: the engine does so where it cannot tell whether settings have changed. Of a leading system message
+ * with more than text, an erasure leaves a text, which goes into the instructions where the endpoint takes them there.
  */
-const wholeTurn = { strategy: "full", anchor: null, sendFrom: 0 };
+const isWholeTurn = ({ strategy, anchor, sendFrom }: Readonly<Record<string, unknown>>): boolean =>
+  strategy === "full" && anchor === null && sendFrom === 0;
+
+/** How many blocks a plan leaves out. Where an endpoint cannot take a block, and can take its stand-in, another request is planned. */
+const leftOutOf = (plan: unknown): number =>
+  isNested(plan) && typeof plan["leftOut"] === "number" ? plan["leftOut"] : 0;
 
 type Questions = Readonly<Record<string, () => Promise<unknown>>>;
 
@@ -83,8 +89,8 @@ async function questionsTo(
   };
   if (endpoint !== null) {
     questions[`plan at ${last}`] = async () => {
-      const { strategy, anchor, sendFrom } = await (await conversation.at(last)).planFor(endpoint);
-      return { strategy, anchor, sendFrom };
+      const { strategy, anchor, sendFrom, repairs } = await (await conversation.at(last)).planFor(endpoint);
+      return { strategy, anchor, sendFrom, leftOut: repairs.filter(({ rule }) => rule === "omit").length };
     };
   }
   for (let n = 0; n < maxRequests && requests.length > 0; n += 1) {
@@ -103,8 +109,8 @@ const answerOf = (ask: () => Promise<unknown>): Promise<unknown> =>
 /** What is read of a text and of the arguments of a call that were erased. */
 const standIns: ReadonlySet<unknown> = new Set(["[erased]", "{}"]);
 
-/** Members that are sizes of contents. */
-const sizes = new Set(["fullBytes", "tokens"]);
+/** Members that are sizes of contents, or depend on them. */
+const sizes = new Set(["fullBytes", "tokens", "leftOut"]);
 
 function differences(then: unknown, now: unknown, lost: Lost): readonly string[] {
   if (then instanceof Block && now instanceof Block)
