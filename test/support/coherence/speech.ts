@@ -230,16 +230,17 @@ export class Speech {
   }
 
   /** Where a server still holds what was erased, its model reads it; else the stand-in. */
-  asHeldBy(block: Block, isHeld: (text: string) => boolean): Said | null | "left-out" {
+  asHeldBy(block: Block, isHeld: (text: string) => boolean): Said | null {
     const held = block.isErased ? this.#erased.get(block.recordedAs) : undefined;
     if (held === undefined) return this.saidOf(block);
     // What only its server understands has no stand-in, and takes the reasoning of its answer with it.
     this.hostedMayBeMissing = true;
     this.reasoningMayBeMissing = true;
-    const content = held.text === "" ? (held.shows.map(contentOf).find((each) => each !== null) ?? "") : held.text;
-    if (held.kind !== "hosted" && !isHeld(content)) {
+    // Of what a message shows, the wire may have taken a part.
+    const contents = held.text === "" ? held.shows.flatMap((part) => contentOf(part) ?? []) : [held.text];
+    if (held.kind !== "hosted" && !contents.some(isHeld)) {
       const standIn = this.saidOf(block);
-      if (held.kind === "reasoning") return "left-out";
+      if (held.kind === "reasoning") return standIn && { ...standIn, isLeftOut: true };
       return held.kind === "result" && standIn !== null ? { ...standIn, heldAs: held.text } : standIn;
     }
     return { ...held, quotedAs: block.text, ...(held.callId === undefined ? {} : { callId: block.callId ?? "" }) };

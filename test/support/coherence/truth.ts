@@ -38,8 +38,9 @@ export type Said = {
 export type Asked = { readonly instructions: string; readonly systemAs: "input" | "instructions" };
 
 /** What the instructions say, and what is left for the input: system messages at the beginning may go into the former. */
-export function instructed(said: readonly Said[], { instructions, systemAs }: Asked, leading = said.length) {
-  const first = said.findIndex((one, index) => index >= leading || !isInstruction(one));
+export function instructed(said: readonly Said[], { instructions, systemAs }: Asked) {
+  // What is left out has no words, but it stands between messages all the same.
+  const first = said.findIndex((one) => !isInstruction(one));
   if (systemAs === "input" || first < 1) return { instructions, rest: said };
   const texts = [instructions, ...said.slice(0, first).map(({ text }) => text)];
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), rest: said.slice(first) };

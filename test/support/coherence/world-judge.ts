@@ -102,8 +102,7 @@ export class WorldJudge {
         if (at >= 0) left.splice(at, 1);
         return at >= 0;
       };
-      const all = (this.outgoing?.blocks ?? []).map((block) => this.#speech.asHeldBy(block, isHeld));
-      const said = all.filter((one) => one !== "left-out");
+      const said = (this.outgoing?.blocks ?? []).map((block) => this.#speech.asHeldBy(block, isHeld));
       const unknown = said.indexOf(null);
       if (this.#speech.saysGone(request.bodyText)) this.blame(`request ${this.#judged} says what was erased`);
       if (request.bodyText.includes("[erased]")) this.#tally.standIns += 1;
@@ -117,9 +116,7 @@ export class WorldJudge {
         mayLackHosted || this.#speech.reasoningMayBeMissing || this.#dialect.leavesReasoning === true;
       const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
       const isApart = this.#dialect.systemStandsFirst === true;
-      // What is left out has no words, but it stands between messages all the same.
-      const leading = all.includes("left-out") ? all.indexOf("left-out") : all.length;
-      const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked, leading);
+      const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked);
       const endpoint = { wire: this.#dialect, server: asked.server };
       const expected = expectedLines(rest, { instructions, tools }, endpoint);
       const losses = this.#losses(known, asked);
