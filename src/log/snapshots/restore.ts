@@ -38,7 +38,9 @@ export async function restoreFold(
     const context = server.contexts.ofInference(inferenceId);
     if (context === null) return undefined;
     const turn = turnOfChunks(client.committed.slice(shared), rest, lists);
-    latest.set(scope, { context, turn });
+    // Of each endpoint one is saved: it may be a warm-up or an import, or older than the newest answer, which is then not known.
+    const isLast = server.contexts.all.findLast((each) => each.scope === scope) === context;
+    if (isLast && context.length > context.inputLength) latest.set(scope, { context, turn });
     if (context.unusable !== "no-id") newest.set(scope, { context, turn });
   }
   const { answeredBy, cameBackTo, answeredLength, interrupted, origin, title, labels, spent, lastAt } = data;

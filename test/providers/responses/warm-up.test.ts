@@ -2,9 +2,13 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { verification } from "../../../src/audit/verify.ts";
 import { messageOf } from "../../../src/base/error-message.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { toolResult } from "../../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { cannedError, functionCall, message } from "../../../src/reference-server/server.ts";
+import { replayFolds } from "../../../src/replay/fold-replay.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { takeSnapshots } from "../../support/log/take-snapshots.ts";
 import { engineOn, expectSound, say, startServer } from "../../support/providers/over-socket.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
@@ -142,6 +146,20 @@ test("a fork is warmed up with what it has inherited, and what both have recorde
   expect(await verification(store.events, { codecs: store.codecs })).toMatchObject({
     ...{ isSound: true, streams: 2, requests: 4, problems: [] },
   });
+});
+
+test("a warm-up is no answer whose prompt the next request could give up, also in a process that begins with a snapshot", async () => {
+  const server = await startServer();
+  const events = createMemoryStore();
+  const workshop = createWorkshop({ events });
+  const { id } = workshop.conversation;
+  await workshop.conversation.warmUp(engineOn(server, workshop));
+  await takeSnapshots(events, `conversation-${id}`, { events: 1, edits: 1 });
+  const conversation = new TurnlogStore(events).conversation(id);
+  await say(conversation, engineOn(server, workshop, { instructions: "Be brief." }), "one");
+  const [request] = dataOf(await eventsOf(conversation), "InferenceRequested");
+  expect(request?.decision.cache ?? null).toBeNull();
+  expect((await replayFolds(conversation)).difference).toBeNull();
 });
 
 test("an edit behind it has everything sent, as behind every other context", async () => {
