@@ -227,6 +227,8 @@ export type ChangesDocument = {
   readonly after: string;
   /** The conversations with new events, and their newest revisions. */
   readonly changed: readonly { readonly conversation: string; readonly revision: number }[];
+  /** Whether something new is recorded of orders to erase. */
+  readonly hasOrders: boolean;
 };
 
 /** Requests of conversations, one letter each, of several the worst: `f` first, `c` chained, `r` rebased, `x` full, `w` whole. */

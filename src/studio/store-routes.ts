@@ -4,7 +4,7 @@ import { listConversations } from "../conversation/list.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { countJson } from "../documents/ls-document.ts";
 import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
+import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
 import { chainOf } from "./chains.ts";
 import { RefusedError } from "./failures.ts";
 import type { Misses } from "./misses.ts";
@@ -114,18 +114,27 @@ const mostEvents = 1_000;
 
 /** What was recorded after a position; without one, only the position of the newest event. */
 async function changesAfter(events: EventStore, after: string | undefined): Promise<ChangesDocument> {
-  const streamPrefix = "conversation-";
   if (after === undefined) {
     const end = await events.end?.();
-    if (end !== undefined) return { after: end ?? "", changed: [] };
+    if (end !== undefined) return { after: end ?? "", changed: [], hasOrders: false };
   }
   const changed = new Map<string, number>();
   let last = after ?? "";
-  const range = { streamPrefix, limit: mostEvents, ...(last === "" ? {} : { after: last }) };
-  for await (const { stream, revision, position } of events.readLog(range)) {
+  const range = { limit: mostEvents, ...(last === "" ? {} : { after: last }) };
+  // First these: whatever a conversation recorded before them is there when conversations are read.
+  let ordered: string | null = null;
+  for await (const { position } of events.readLog({ ...range, streamPrefix: "erasure-" })) ordered = position;
+  let read = 0;
+  for await (const { stream, revision, position } of events.readLog({ ...range, streamPrefix: "conversation-" })) {
     last = position;
+    read += 1;
     const id = conversationOfStream(stream);
     if (id !== null) changed.set(id, revision);
   }
-  return { after: last, changed: [...changed].map(([conversation, revision]) => ({ conversation, revision })) };
+  if (ordered !== null && read < mostEvents && (last === "" || comparePositions(ordered, last) > 0)) last = ordered;
+  return {
+    after: last,
+    changed: [...changed].map(([conversation, revision]) => ({ conversation, revision })),
+    hasOrders: ordered !== null,
+  };
 }

@@ -36,13 +36,12 @@ async function ask(): Promise<boolean> {
     const known = after === null ? "" : `?after=${encodeURIComponent(after)}`;
     const document: ChangesDocument = await load(`/api/changes${known}`);
     ({ after } = document);
-    if (document.changed.length > 0) {
+    if (document.changed.length > 0)
       heads.value = new Map([
         ...heads.value,
         ...document.changed.map((each) => [each.conversation, each.revision] as const),
       ]);
-      changes.value += 1;
-    }
+    if (document.changed.length > 0 || document.hasOrders) changes.value += 1;
     return true;
   } catch {
     return false;

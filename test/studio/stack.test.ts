@@ -132,6 +132,21 @@ test("what another writer appends is there with the next look, and changes name 
   expect([total, rows.map(({ words }) => words)]).toEqual([67, ["user"]]);
 });
 
+test("changes say once that an order to erase went on, so that a page shows its end", async () => {
+  await using demo = await openDemo();
+  const { store, id } = demo;
+  type Changes = { readonly after: string; readonly changed: readonly unknown[]; readonly hasOrders: boolean };
+  const { after } = await demo.get<Changes>("/api/changes");
+  await store.erase(await store.planErasure({ conversations: [id] }), { by: "dpo", ground: "gdpr-17" });
+  const changes = await demo.get<Changes>(`/api/changes?after=${after}`);
+  expect(changes.hasOrders).toBe(true);
+  expect(await demo.get(`/api/changes?after=${changes.after}`)).toEqual({
+    after: changes.after,
+    changed: [],
+    hasOrders: false,
+  });
+});
+
 test("texts of an erased conversation leave the studio's memory with the next look", async () => {
   await using demo = await openDemo();
   const { store, id } = demo;
