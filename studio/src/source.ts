@@ -91,7 +91,10 @@ export function useLoaded<T>(path: string | null, version: unknown = null): Load
     const timer = setTimeout(() => setSlow(true), quietMs);
     load<T>(path, controller.signal)
       .then(
-        (data) => setState({ path, data, error: null }),
+        (data) => {
+          // A page without a server cannot stop a request: an answer that comes late is not the newest.
+          if (!controller.signal.aborted) setState({ path, data, error: null });
+        },
         (error: unknown) => {
           if (controller.signal.aborted) return;
           const failed =
