@@ -50,6 +50,8 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
   }
   isConnected.value = true;
   const document: unknown = await answer.json();
+  // A page without a server cannot stop a request: its answer may come after that to a later one.
+  signal?.throwIfAborted();
   if (!answer.ok)
     throw new SourceError(
       isError(document)
@@ -91,10 +93,7 @@ export function useLoaded<T>(path: string | null, version: unknown = null): Load
     const timer = setTimeout(() => setSlow(true), quietMs);
     load<T>(path, controller.signal)
       .then(
-        (data) => {
-          // A page without a server cannot stop a request: an answer that comes late is not the newest.
-          if (!controller.signal.aborted) setState({ path, data, error: null });
-        },
+        (data) => setState({ path, data, error: null }),
         (error: unknown) => {
           if (controller.signal.aborted) return;
           const failed =

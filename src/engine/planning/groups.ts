@@ -52,8 +52,8 @@ export type Group = {
 };
 
 /**
- * Splits blocks into groups, one after the other; the first block is at `start` in the Turn. A long Turn has thousands, of which nobody needs
- * more than two at a time.
+ * Splits blocks into groups; the first block is at `start` in the Turn. A generator, because a long Turn has thousands of groups, and
+ * shaping looks at two at a time.
  */
 export function* groupsOf(blocks: readonly Block[], start: number, to: Carrier): Generator<Group, undefined> {
   for (let from = 0; from < blocks.length; ) {

@@ -56,7 +56,7 @@ function isOther(was: JsonValue | undefined, is: JsonValue | undefined): boolean
   return canonicalJson(was) !== canonicalJson(is);
 }
 
-/** Inside of a setting, this text stands for what was erased. A setting that was erased as a whole is missing. */
+/** Compares values inside a setting, where a text stands for erased content; a setting whose whole content was erased is missing. */
 const isOtherInside = (was: JsonValue | undefined, is: JsonValue | undefined): boolean =>
   was !== erasedText && is !== erasedText && isOther(was, is);
 

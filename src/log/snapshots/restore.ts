@@ -34,13 +34,11 @@ export async function restoreFold(
   for (const each of rows) restoreFacts(server, each);
   const lists = { stream, names, textByName };
   client.committed = turnOfChunks(Turn.empty, data.turn, lists);
-  for (const { scope, inferenceId, shared, rest } of data.newest) {
+  for (const { scope, inferenceId, shared, rest, isLatest = false } of data.newest) {
     const context = server.contexts.ofInference(inferenceId);
     if (context === null) return undefined;
     const turn = turnOfChunks(client.committed.slice(shared), rest, lists);
-    // Of each endpoint one is saved: it may be a warm-up or an import, or older than the newest answer, which is then not known.
-    const isLast = server.contexts.all.findLast((each) => each.scope === scope) === context;
-    if (isLast && context.length > context.inputLength) latest.set(scope, { context, turn });
+    if (isLatest) latest.set(scope, { context, turn });
     if (context.unusable !== "no-id") newest.set(scope, { context, turn });
   }
   const { answeredBy, cameBackTo, answeredLength, interrupted, origin, title, labels, spent, lastAt } = data;

@@ -121,12 +121,14 @@ export class SnapshotCheck {
   }
 
   async #newestProblem(view: ConversationView, data: SnapshotData): Promise<string | null> {
-    const { client, newest } = view;
+    const { client, newest, latest } = view;
     const answers = savedAnswers(view);
-    for (const { scope, inferenceId, shared, rest } of data.newest) {
+    for (const { scope, inferenceId, shared, rest, isLatest = false } of data.newest) {
       const known = answers.get(scope);
       const isShared = known !== undefined && client.committed.slice(shared).digest === known.turn.slice(shared).digest;
       if (!isShared || known.context.inferenceId !== inferenceId) return `the newest response of ${scope} is another`;
+      if (isLatest && latest.get(scope)?.context.inferenceId !== inferenceId)
+        return `the newest answer of ${scope} is another`;
       const problem = await this.#turnProblem(known.turn, rest, shared);
       if (problem !== null) return `the newest response of ${scope}: ${problem}`;
     }

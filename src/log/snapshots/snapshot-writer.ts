@@ -132,7 +132,11 @@ export class SnapshotWriter {
       const rest = cutTurn(turn, chunks, { stream, from: shared });
       if (rest === null) return;
       rests.push(...rest);
-      newest.push({ scope, inferenceId: context.inferenceId, shared, rest: rest.map(refOf) });
+      const isLatest = view.latest.get(scope)?.context.inferenceId === context.inferenceId;
+      newest.push({
+        ...{ scope, inferenceId: context.inferenceId, shared, rest: rest.map(refOf) },
+        ...(isLatest ? { isLatest } : {}),
+      });
     }
     const known = new Set(before.map(({ name }) => name));
     const unknown = [...chunks, ...rests].filter(({ name }) => !known.has(name));

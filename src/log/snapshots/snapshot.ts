@@ -28,6 +28,8 @@ const snapshotSchema = z.strictObject({
       /** The number of leading blocks that it shares with the Turn. */
       shared: z.number().int(),
       rest: z.array(chunkRefSchema),
+      /** It is the newest answer. Absent for a warm-up, an import, an answer before one without an id, and where it is not known. */
+      isLatest: z.exactOptional(z.literal(true)),
     }),
   ),
   /** The newest list of facts, which refers to the one before it. */
