@@ -8,13 +8,18 @@ import { erasingWorld, long, without } from "../support/caching/erasing-world.ts
 // What why says of requests from before an erasure that took what is no message: what it said then.
 const { messages, responses } = cachedProviders;
 
-test("a message about a late result quotes its call, also one that the server holds, and is the same in all requests once the call is erased", async () => {
-  await using world = await erasingWorld(responses);
-  const { talk, ask, eraseBlock, whyAt } = world;
+/** Asks twice: the result of a call comes when the first request has answered it as aborted. */
+async function tellLate({ talk, ask }: Awaited<ReturnType<typeof erasingWorld>>): Promise<void> {
   await talk.append(toolCall({ callId: "c1", name: "pay", arguments: '{"to":"Ann"}' }));
   await ask("one", { mode: "chained" });
   await talk.append(toolResult({ callId: "c1", output: "paid" }));
   await ask("two", { mode: "chained" });
+}
+
+test("a message about a late result quotes its call, also one that the server holds, and is the same in all requests once the call is erased", async () => {
+  await using world = await erasingWorld(responses);
+  await tellLate(world);
+  const { ask, eraseBlock, whyAt } = world;
   const chained = await whyAt();
   await ask("three");
   const whole = await whyAt();
@@ -31,11 +36,8 @@ test("a message about a late result quotes its call, also one that the server ho
 
 test("a message about a late result that quoted the stand-in of a call still differs from one that quoted the call, once the result is erased", async () => {
   await using world = await erasingWorld(responses);
-  const { talk, ask, eraseBlock, whyAt } = world;
-  await talk.append(toolCall({ callId: "c1", name: "pay", arguments: '{"to":"Ann"}' }));
-  await ask("one", { mode: "chained" });
-  await talk.append(toolResult({ callId: "c1", output: "paid" }));
-  await ask("two", { mode: "chained" });
+  await tellLate(world);
+  const { ask, eraseBlock, whyAt } = world;
   await eraseBlock(({ kind }) => kind === "tool_call");
   await ask("three", { mode: "chained", middleware: [without("1.0.0", "two")] });
   const { revision, cache, decision } = await whyAt();
