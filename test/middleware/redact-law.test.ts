@@ -20,5 +20,5 @@ test("no secret of any conversation reaches the model's server, none is restored
 test("the same conversations without the layer are caught", async () => {
   await using world = await RedactWorld.start(firstSeed, []);
   await world.play(1);
-  expect(world.faults.join()).toContain("the model's server got zq0x1");
+  expect(world.faults.join()).toContain("the model's server got zq0.x1");
 });

@@ -19,9 +19,9 @@ import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
 import { createRequestJudge } from "../../../src/rehearsal/request-judge.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
-/** Every secret says which conversation it is of: `zq7x3` is the third one of the seventh. */
-const marks = /zq(\d+)x\d+/g;
-const strangeName = /zq\d+x\d+ "[^"]*\\[^"]*"/g;
+/** Every secret says which conversation it is of: `zq7.x3` is the third one of the seventh. No random id has a dot, so none looks like one. */
+const marks = /zq(\d+)\.x\d+/g;
+const strangeName = /zq\d+\.x\d+ "[^"]*\\[^"]*"/g;
 
 /** Conversations with secrets, one after the other on one engine, and what went wrong. */
 export class RedactWorld implements AsyncDisposable {
@@ -110,7 +110,7 @@ export class RedactWorld implements AsyncDisposable {
 
   #secret(): string {
     this.#secrets += 1;
-    const mark = `zq${this.#current}x${this.#secrets}`;
+    const mark = `zq${this.#current}.x${this.#secrets}`;
     return this.#draw.pick([`${mark}@example.com`, `"${mark}" <${mark}@mail.example.org>`, `${mark} "the\\é"`]);
   }
 
@@ -160,7 +160,7 @@ export class RedactWorld implements AsyncDisposable {
 export const ownDetectors = [
   "email" as const,
   { kind: "name", find: strangeName },
-  { kind: "mark", find: /zq\d+x\d+/ },
+  { kind: "mark", find: /zq\d+\.x\d+/ },
 ];
 
 /** A model that repeats the names that it has read in any conversation, in texts and in calls. */
