@@ -1,3 +1,4 @@
+import { anchorName } from "../domain/anchor.ts";
 import type { Divergence } from "../domain/events/inference-events.ts";
 import type { Turn } from "../domain/turn.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
@@ -72,12 +73,24 @@ function lostBy({ request }: FoundRequest, asked: RecordedPlan | PlanRequest, co
   const { anchor, reason } = request.decision;
   if (asked.policy.mode === "stateless") return "policy";
   const refusal = "codec" in asked ? refusalOf(asked, context) : null;
-  if (refusal !== null) return refusal;
+  const isUnsure = hasLostSettings(asked, context) && (refusal === null || refusal === "settings-changed");
+  if (refusal !== null && !isUnsure) return refusal;
   if (anchor !== null && context.length <= anchor.length) return context.length < anchor.length ? "shorter" : "older";
   // The planner tried it, unless the request was not to continue from anything.
   const isTried = anchor !== null || !(reason !== null && reasonsForNone.has(reason));
   if (!isTried) return "not asked for";
+  if (isUnsure) return rejectionIn(request, context) ?? "settings-erased";
   return "codec" in asked ? "illegal-continuation" : "unknown without its codec";
+}
+
+/** Whether the settings of a context are others than the request's, and some of them were erased. */
+const hasLostSettings = ({ contexts, settingsDigest: now }: RecordedPlan, { settingsDigest: then }: ServerContext) =>
+  then !== now && [then, now].some(contexts.hasErasedSettings);
+
+/** The reason that the request recorded against a context; null if it named another one. */
+function rejectionIn({ scope, decision: { rejected } }: FoundRequest["request"], { anchor }: ServerContext) {
+  if (rejected === null || anchor === null) return null;
+  return anchorName({ scope, anchor: rejected.anchor }) === anchorName({ scope, anchor }) ? rejected.reason : null;
 }
 
 const reasonsForNone: ReadonlySet<string> = new Set(["provider-cannot-chain", "refused", "suspect", "policy", "aside"]);

@@ -1,9 +1,10 @@
 import { changesEarlier } from "../domain/events/changes-earlier.ts";
 import { isErased } from "../log/codec/erased.ts";
 import type { Reading, tryToRead } from "../log/codec/recorded.ts";
-import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
+import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
+import type { Forks } from "./forks.ts";
 import { initialState, keyOf, placedRow, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** How many views to keep in memory after the save of their last change. */
@@ -29,6 +30,7 @@ export class ViewFold<View> {
   readonly #changed = new Set<ViewState<View>>();
   /** Loaded with the first event, because reading complete rows does not need the schemas of events. */
   #tryToRead: typeof tryToRead | null = null;
+  #forks: Forks | null = null;
 
   constructor(options: FoldOptions<View>) {
     this.#options = options;
@@ -119,23 +121,51 @@ export class ViewFold<View> {
 
   /**
    * Views of the stream may hold words of lines that were erased, or of an event that was damaged and skipped since: they are folded again,
-   * from what is left.
+   * from what is left. So are those of the forks that inherit the skipped event.
    */
   async #refold(envelope: StoredEnvelope): Promise<void> {
-    const { store, projection } = this.#options;
-    const { foldKey } = await import("./key-fold.ts");
     this.#note(envelope);
+    for (const key of await this.#keysIn(envelope.stream)) await this.#foldAgain(key);
+    // A build of one stream has no rows of its forks.
+    for (const fork of await this.#forksReading(envelope))
+      for (const key of await this.#keysIn(fork)) if ((await this.state(key)) !== null) await this.#foldAgain(key);
+  }
+
+  /** The keys of the events of a stream, as far as they were applied. */
+  async #keysIn(stream: string): Promise<ReadonlySet<string>> {
+    const { store, projection } = this.#options;
     const keys = new Set<string>();
-    for await (const each of store.readStream(envelope.stream)) {
-      const key = each.revision > envelope.revision ? null : keyOf(projection, each);
+    for await (const envelope of store.readStream(stream)) {
+      if (comparePositions(envelope.position, this.#checkpoint?.position ?? "") > 0) break;
+      const key = keyOf(projection, envelope);
       if (key !== null) keys.add(key);
     }
-    for (const key of keys) {
-      const state = await foldKey({ store }, projection, { key, checkpoint: this.#checkpoint });
-      if (state === null) continue;
-      this.#states.set(key, state);
-      this.#markChanged(state);
-    }
+    return keys;
+  }
+
+  async #foldAgain(key: string): Promise<void> {
+    const { store, projection } = this.#options;
+    const { foldKey } = await import("./key-fold.ts");
+    const state = await foldKey({ store }, projection, { key, checkpoint: this.#checkpoint });
+    if (state === null) return;
+    this.#states.set(key, state);
+    this.#markChanged(state);
+  }
+
+  /** The forks that inherit an event that this one skips. An erasure tells each stream by itself. */
+  async #forksReading(envelope: StoredEnvelope): Promise<readonly string[]> {
+    const { store } = this.#options;
+    // Loaded here, because few logs have a skip.
+    const [{ tryToRead }, { skipIn }, { Forks }] = await Promise.all([
+      import("../log/codec/recorded.ts"),
+      import("../log/history/skipped-events.ts"),
+      import("./forks.ts"),
+    ]);
+    const reading = await tryToRead(store, envelope);
+    const skip = reading instanceof Error ? null : skipIn(reading);
+    if (skip === null) return [];
+    this.#forks ??= new Forks(store);
+    return this.#forks.inheriting({ stream: envelope.stream, revision: skip.revision });
   }
 
   async #takeSlowly(key: string, envelope: StoredEnvelope, begun?: Reading | Promise<Reading>): Promise<void> {

@@ -1,6 +1,7 @@
 import { isErased } from "../log/codec/erased.ts";
 import { asReading, type Reading, tryToRead } from "../log/codec/recorded.ts";
 import { forksOf, isFork, readHistory } from "../log/history/lineage.ts";
+import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
 import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
@@ -120,21 +121,22 @@ export async function takeNext<View>(
 
 /**
  * A key's view before its first event: empty, except at the start of a fork (rule: Lineage). There, a projection that inherits folds
- * the parent's events, and quarantines the first event if an ancestor has changed; a projection that counts forks separately
- * gets the settings and names that were declared for both, as far as they can be read.
+ * the parent's events without those that were skipped, and quarantines the first event if an ancestor has changed; a projection that
+ * counts forks separately gets the settings and names that were declared for both, as far as they can be read.
  */
 async function startView<View>(
   store: EventStore,
   projection: Projection<View>,
   { key, envelope, reading }: Omit<Next<View>, "state">,
 ): Promise<{ readonly state: ViewState<View>; readonly reading: Reading }> {
-  const state = initialState(projection, key);
-  if (reading instanceof Error || !isFork(reading.event)) return { state, reading };
+  if (reading instanceof Error || !isFork(reading.event)) return { state: initialState(projection, key), reading };
   try {
-    for await (const recorded of inherited(store, projection, envelope.stream)) {
-      state.view = projection.apply(state.view, recorded);
-    }
-    return { state, reading };
+    return await foldAround({ store }, async (skipped) => {
+      const state = initialState(projection, key);
+      for await (const recorded of inherited(store, projection, { stream: envelope.stream, skipped }))
+        state.view = projection.apply(state.view, recorded);
+      return { state, reading };
+    });
   } catch (error) {
     const problem = asReading(error);
     return { state: initialState(projection, key), reading: projection.lineage === "own" ? reading : problem };
@@ -148,10 +150,15 @@ const declaredForForks: ReadonlySet<string> = new Set([
   "ConversationRelabelled",
 ]);
 
-async function* inherited(store: EventStore, { lineage }: Pick<Projection<unknown>, "lineage">, stream: string) {
+async function* inherited(
+  store: EventStore,
+  { lineage }: Pick<Projection<unknown>, "lineage">,
+  { stream, skipped }: { readonly stream: string; readonly skipped: SkippedEvents },
+) {
   const reader = { store };
   if (lineage === "inherit") {
-    for await (const recorded of readHistory(reader, stream, { to: 0 })) if (recorded.stream !== stream) yield recorded;
+    for await (const recorded of readHistory(reader, stream, { to: 0, skipped }))
+      if (recorded.stream !== stream) yield recorded;
     return;
   }
   for (const fork of await forksOf(reader, stream)) {

@@ -45,4 +45,8 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ["taken", "continued from"],
   ["shorter", "another one holds more of this Turn"],
   ["older", "a newer one holds as much"],
+  [
+    "settings-erased",
+    "its settings, or those of the request, were erased, and nothing tells whether a chain survives the change",
+  ],
 ]);

@@ -103,7 +103,8 @@ export async function skipAt(reader: EventReader, stream: string, skippedAt: num
   return skip;
 }
 
-function skipIn({
+/** The skip that an event records; null if it records none. */
+export function skipIn({
   event,
   actor: by,
   revision: skippedAt,

@@ -135,7 +135,14 @@ const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Of prompts whose settings were erased turnlog knows neither what a cache held nor whether those settings had changed. */
 const isUnknown = (name: string, { then, now }: Readonly<Record<"then" | "now", Readonly<Record<string, unknown>>>>) =>
-  (name === "cache" && saysUnknown(now[name])) || (name === "changedSettings" && isSubset(now[name], then[name]));
+  (name === "cache" && saysUnknown(now[name])) ||
+  (name === "changedSettings" && isSubset(now[name], then[name])) ||
+  (name === "verdict" && saysLess(now[name], then[name]));
+
+/** Of a context nothing tells whether settings were the reason against it; there may have been another one that is known. */
+const saysLess = (now: unknown, then: unknown): boolean =>
+  now === "settings-erased" ||
+  (then === "settings-changed" && ["shorter", "older", "not asked for"].includes(String(now)));
 
 const saysUnknown = (cache: unknown): boolean =>
   isNested(cache) &&

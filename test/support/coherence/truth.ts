@@ -62,7 +62,19 @@ type Wire = {
 };
 
 /** The wire, and which of the servers that speak it is asked. */
-export type Endpoint = { readonly wire: Wire; readonly server: string };
+export type Endpoint = {
+  readonly wire: Wire;
+  readonly server: string;
+  /** Whether its model read a text. A message that it holds says what it said when it was sent, whatever was erased since. */
+  readonly isRead?: (text: string) => boolean;
+};
+
+/** A text, and as a model reads it if a system message says it behind other messages. */
+export function readAs(text: string, { reads = (said) => said }: Pick<Wire, "reads">): readonly string[] {
+  const before: Told = { kind: "text", role: "user", text: "" };
+  const [said] = reads([before, { kind: "text", role: "system", text }]).slice(-1);
+  return said?.kind === "text" ? [text, said.text] : [text];
+}
 
 type SaidBeside = { readonly instructions: string; readonly tools: readonly Expected[] };
 
@@ -104,13 +116,25 @@ type OpenCall = {
   readonly said: Said;
 };
 
-/** What the user says where the answer to a call comes when others have spoken: which call it was, and what it gave. */
-const lateText = ({ said: { name, text, quotedAs = text } }: OpenCall, output: string): string =>
-  `[Result of your earlier call ${name ?? ""}(${quotedAs}), which was not there before:]\n${output}`;
+/**
+ * What the user says where the answer to a call comes when others have spoken: which call it was, and what it gave. The call, or the
+ * result, or both may have been erased since the message was sent.
+ */
+function lateText({ said: call }: OpenCall, result: Said, { isRead = () => false }: Endpoint): string {
+  const calls = [call.quotedAs ?? call.text, call.text];
+  const [now, ...before] = [result.text, result.heldAs ?? result.text].flatMap((output) =>
+    calls.map((quoted) => told({ name: call.name ?? "", quoted, output })),
+  );
+  return before.find(isRead) ?? now ?? "";
+}
+
+const told = ({ name, quoted, output }: Readonly<Record<"name" | "quoted" | "output", string>>): string =>
+  `[Result of your earlier call ${name}(${quoted}), which was not there before:]\n${output}`;
 
 type Line = Told | Extract<Expected, { readonly kind: "hosted" }>;
 
-function readable(said: readonly Said[], { wire, server }: Endpoint): readonly Line[] {
+function readable(said: readonly Said[], endpoint: Endpoint): readonly Line[] {
+  const { wire, server } = endpoint;
   const intact = intactResponses(said, wire);
   const behind = said.findIndex((one) => !isInstruction(one));
   const lines: Line[] = [];
@@ -139,7 +163,7 @@ function readable(said: readonly Said[], { wire, server }: Endpoint): readonly L
       // A result that answers nothing is left out, as if it were not there.
       if (missed === undefined) continue;
       late = late.filter((each) => each !== missed);
-      one = { kind: "user", text: lateText(missed, one.text), shows: [], group: null };
+      one = { kind: "user", text: lateText(missed, one, endpoint), shows: [], group: null };
       parts = [{ type: "text", text: one.text }];
     }
     if (call !== undefined) {

@@ -5,7 +5,7 @@ import { type Expected, judge } from "../../../src/reference-server/server.ts";
 import type { Dialect, Front } from "../dialect.ts";
 import type { Speech } from "./speech.ts";
 import type { Tally } from "./tally.ts";
-import { type Asked, expectedLines, instructed, partsTaken, type Said } from "./truth.ts";
+import { type Asked, expectedLines, instructed, partsTaken, readAs, type Said } from "./truth.ts";
 
 /** Whether a request is one for an answer. */
 export const isAsked = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
@@ -98,10 +98,12 @@ export class WorldJudge {
       // Of two blocks with one content, a server may hold the first, and have been sent a stand-in of the second.
       const left = [...(lines ?? [])];
       const isHeld = (text: string): boolean => {
-        const at = left.findIndex((line) => line.endsWith(hashOf(text)));
+        const hashes = readAs(text, this.#dialect).map(hashOf);
+        const at = left.findIndex((line) => hashes.some((hash) => line.endsWith(hash)));
         if (at >= 0) left.splice(at, 1);
         return at >= 0;
       };
+      const isRead = (text: string): boolean => lines?.some((line) => line.endsWith(hashOf(text))) === true;
       const said = (this.outgoing?.blocks ?? []).map((block) => this.#speech.asHeldBy(block, isHeld));
       const unknown = said.indexOf(null);
       if (this.#speech.saysGone(request.bodyText)) this.blame(`request ${this.#judged} says what was erased`);
@@ -117,7 +119,7 @@ export class WorldJudge {
       const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
       const isApart = this.#dialect.systemStandsFirst === true;
       const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked);
-      const endpoint = { wire: this.#dialect, server: asked.server };
+      const endpoint = { wire: this.#dialect, server: asked.server, isRead };
       const expected = expectedLines(rest, { instructions, tools }, endpoint);
       const losses = this.#losses(known, asked);
       if (losses.parts > 0) this.#tally.omitted += 1;
@@ -128,12 +130,10 @@ export class WorldJudge {
       if (known.some(({ text }) => this.#speech.isNote(text))) this.#tally.interrupted += 1;
       if (rest.length < known.length) this.#tally.instructed += 1;
       const isCompared = (line: string): boolean => !mayLackHosted || !line.includes("web_search_call");
-      const judged = (of: readonly string[]) =>
-        judge(of.filter(isCompared), lines.filter(isCompared), { reasoning: mayLackReasoning ? "subset" : "exact" });
-      const judgement = judged(expected);
-      const isEarlier = (): boolean =>
-        saidBefore(rest).some((said) => judged(expectedLines(said, { instructions, tools }, endpoint)).coherent);
-      if (!judgement.coherent && !isEarlier()) this.blame(`request ${this.#judged}: ${judgement.summary}`);
+      const judgement = judge(expected.filter(isCompared), lines.filter(isCompared), {
+        reasoning: mayLackReasoning ? "subset" : "exact",
+      });
+      if (!judgement.coherent) this.blame(`request ${this.#judged}: ${judgement.summary}`);
     }
   }
 
@@ -172,13 +172,6 @@ export class WorldJudge {
     if (status === 400 && (isOfThread || isChained) && this.#speech.hasSkips) return true;
     return this.hasForgotten && (status === 404 || (status === 400 && isChained));
   }
-}
-
-/** A message about a late result that was sent before an erasure quotes the call, or the result, or both, as they were. */
-function saidBefore(said: readonly Said[]): readonly (readonly Said[])[] {
-  const withCalls = said.map(({ quotedAs: _, ...one }) => one);
-  const withResults = (of: readonly Said[]) => of.map(({ heldAs, ...one }) => ({ ...one, text: heldAs ?? one.text }));
-  return [withCalls, withResults(said), withResults(withCalls)];
 }
 
 /** Whether a request goes on from what a server holds. */
