@@ -8,8 +8,8 @@ type Entry<Key, Value> = {
   after: Entry<Key, Value> | null;
 };
 
-/** What a map held after a number of sets. */
-type Beginning<Key, Value> = { readonly of: GrowingMap<Key, Value>; readonly sets: number };
+/** What a map held after a number of sets, and how many keys that were. */
+type Beginning<Key, Value> = { readonly of: GrowingMap<Key, Value>; readonly sets: number; readonly keys: number };
 
 /**
  * A map that only grows, and whose copies cost nothing until they change: a copy shares what the original held at that time, also when
@@ -19,14 +19,16 @@ export class GrowingMap<Key, Value> extends Map<Key, Value> {
   readonly #beginning: Beginning<Key, Value> | null;
   readonly #sets: Entry<Key, Value>[] = [];
   readonly #newest = new Map<Key, Entry<Key, Value>>();
+  #keys: number;
 
   constructor(beginning: Beginning<Key, Value> | null = null) {
     super();
     this.#beginning = beginning;
+    this.#keys = beginning?.keys ?? 0;
   }
 
   copy(): GrowingMap<Key, Value> {
-    if (this.#beginning === null) return new GrowingMap({ of: this, sets: this.#sets.length });
+    if (this.#beginning === null) return new GrowingMap({ of: this, sets: this.#sets.length, keys: this.#keys });
     // Copies of copies share the same beginning, so that a look at a key never passes more than two maps.
     const copy = new GrowingMap(this.#beginning);
     for (const { key, value } of this.#sets) copy.set(key, value);
@@ -34,7 +36,7 @@ export class GrowingMap<Key, Value> extends Map<Key, Value> {
   }
 
   override get size(): number {
-    return this.#entries().length;
+    return this.#keys;
   }
 
   override get(key: Key): Value | undefined {
@@ -49,6 +51,7 @@ export class GrowingMap<Key, Value> extends Map<Key, Value> {
     const before = this.#newest.get(key) ?? null;
     const entry: Entry<Key, Value> = { key, value, place: this.#sets.length, before, after: null };
     if (before !== null) before.after = entry;
+    else if (this.#inherited(key) === null) this.#keys += 1;
     this.#sets.push(entry);
     this.#newest.set(key, entry);
     return this;

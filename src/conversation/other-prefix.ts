@@ -51,7 +51,11 @@ export async function otherPrefix(
   const end = own.units.findIndex(({ digest: unit }, place) => bare.units[place]?.digest !== unit);
   const units = own.units.slice(0, end < 0 ? own.units.length : end);
   const prefixes = own.prefixes.slice(0, units.length);
-  const writes = own.boundaries.writes.filter(({ place }) => place < units.length);
+  const writes = new Map<number, string>();
+  for (const place of units.keys()) {
+    const lifetime = own.boundaries.writes.get(place);
+    if (lifetime !== undefined) writes.set(place, lifetime);
+  }
   return {
     place: { stream: use.of, revision: use.revision, inferenceId, at: there.at },
     prefix: {

@@ -88,15 +88,15 @@ export function turnDifference(from: Turn, to: Turn): TurnDifference {
  * record blocks under other names are compared block by block.
  */
 export function equalBeginning(left: Turn, right: Turn): number {
-  const [first, other] = [left.at(0), right.at(0)];
-  if (first !== undefined && other !== undefined && Block.namesOf(first) !== Block.namesOf(other)) {
+  const shared = left.commonPrefixLength(right);
+  if (shared === 0 && areNamedOtherwise(left.at(0), right.at(0))) {
     const different = left.blocks.findIndex((block, index) => {
       const there = right.at(index);
       return there === undefined || !Block.areEqual(block, there);
     });
     return different < 0 ? left.length : different;
   }
-  let [equal, different] = [left.commonPrefixLength(right), Math.min(left.length, right.length) + 1];
+  let [equal, different] = [shared, Math.min(left.length, right.length) + 1];
   while (different - equal > 1) {
     const middle = (equal + different) >> 1;
     if (left.contextAt(middle) === right.contextAt(middle)) equal = middle;
@@ -104,6 +104,9 @@ export function equalBeginning(left: Turn, right: Turn): number {
   }
   return equal;
 }
+
+const areNamedOtherwise = (one: Block | undefined, other: Block | undefined): boolean =>
+  one !== undefined && other !== undefined && Block.namesOf(one) !== Block.namesOf(other);
 
 /** Whether two blocks are one version: equal content and equal provider data (item id and so on). */
 export function isSameVersion(left: Block, right: Block): boolean {

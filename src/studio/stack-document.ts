@@ -2,6 +2,7 @@ import { conversationOfStream } from "../domain/ids.ts";
 import { equalBeginning } from "../domain/turn-difference.ts";
 import { contextsOf } from "../engine/planning/contexts.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
+import type { ServerContext } from "../projections/server-contexts.ts";
 import { describeReason } from "../wording/describe-reason.ts";
 import { labelIn } from "../wording/labels.ts";
 import { bannerOf, nothingSent } from "./banner.ts";
@@ -123,9 +124,12 @@ function editOf(
 
 /** What servers held when the request was planned, newest first. */
 function contextsAt({ view }: Reel, step: Step): { readonly contexts: readonly HeldContext[]; readonly more: number } {
-  const known = view.server.contexts.all.slice(0, step.contexts).toReversed();
+  const { all } = view.server.contexts;
+  const known = Math.min(step.contexts, all.length);
+  const shown: ServerContext[] = [];
+  for (let place = known - 1; place >= 0 && shown.length < mostContexts; place -= 1)
+    shown.push(...[all[place] ?? []].flat().filter(({ scope }) => scope === step.data.scope));
   const lookup = contextsOf(view);
-  const shown = known.filter(({ scope }) => scope === step.data.scope).slice(0, mostContexts);
   const anchor = step.data.decision.anchor?.inferenceId ?? null;
   const contexts = shown.map((context): HeldContext => {
     const isAnchor = context.inferenceId === anchor;
@@ -144,7 +148,7 @@ function contextsAt({ view }: Reel, step: Step): { readonly contexts: readonly H
       state: lost === null ? "confirmed" : lost === "expired" ? "expired" : "unknown",
     };
   });
-  return { contexts, more: known.length - shown.length };
+  return { contexts, more: known - shown.length };
 }
 
 /** The newest fold also knows what was lost after this request. */

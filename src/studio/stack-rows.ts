@@ -64,7 +64,7 @@ export function stackRows(step: Step, opened: ReadonlySet<number>): readonly (Dr
     run = { from: run?.from ?? from, to, sign };
   };
   // The last block of what is in common may have removed ones behind it.
-  const [quiet, first] = [quietBeginning(step, { most: shared - 1, edits }), instructionBlocks(step)];
+  const [quiet, first] = [quietBeginning(step, shared - 1), instructionBlocks(step)];
   if (Math.min(quiet, first) > 0) addQuiet(0, Math.min(quiet, first) - 1, "instructions");
   if (quiet > first) addQuiet(first, quiet - 1, "held");
   for (const [place, block] of outgoing.after(quiet).entries()) {
@@ -87,13 +87,14 @@ export function stackRows(step: Step, opened: ReadonlySet<number>): readonly (Dr
 
 type Edits = ReadonlyMap<string, readonly DraftEdit[]>;
 
-/** How many blocks at the beginning of a request are the client's own, untouched, and held by the server or sent as instructions; at most so many. */
-function quietBeginning(step: Step, { most, edits }: { readonly most: number; readonly edits: Edits }): number {
+/**
+ * How many blocks at the beginning of a request are certainly the client's own, untouched, and held by the server or sent as instructions; at
+ * most so many. Behind the first change of any layer, each block is looked at.
+ */
+function quietBeginning(step: Step, most: number): number {
   const { anchor, sendFrom } = step.data.decision;
-  const quiet = Math.max(0, Math.min(most, instructionBlocks(step) + (anchor === null ? 0 : sendFrom)));
-  if (edits.size === 0) return quiet;
-  const touched = step.outgoing.blocks.findIndex((block, index) => index >= quiet || edits.has(idOf(block)));
-  return touched < 0 ? quiet : Math.min(quiet, touched);
+  const untouched = step.passes.map(({ given, handedOn }) => given.commonPrefixLength(handedOn));
+  return Math.max(0, Math.min(most, instructionBlocks(step) + (anchor === null ? 0 : sendFrom), ...untouched));
 }
 
 /** Blocks that are not in the request, by the block that they followed in the client's Turn; null for its beginning. */

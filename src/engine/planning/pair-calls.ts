@@ -55,7 +55,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
   const repairs: Repair[] = [];
   const unpaired: Candidate[] = [];
   const late: Paired["late"][number][] = [];
-  const newKeys = new Set<string>();
+  let newKeys: Set<string> | null = null;
   let { open, aborted, stretch } = pairing;
   let hasRenamedCall = false;
   for (const candidate of kept) {
@@ -72,14 +72,17 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
       continue;
     }
     stretch = extended(stretch, candidate, codec);
-    const { start } = stretch;
-    const due = dueBefore(open, start);
-    repairs.push(...due.map((call) => answer(call, index)));
-    open = open.filter((call) => !due.includes(call));
-    aborted = [...aborted, ...due].filter(({ index: at }) => at !== candidate.late);
+    const due = dueBefore(open, stretch.start);
+    if (due.length > 0) {
+      repairs.push(...due.map((call) => answer(call, index)));
+      open = open.filter((call) => !due.includes(call));
+      aborted = [...aborted, ...due];
+    }
+    if (candidate.late !== null) aborted = aborted.filter(({ index: at }) => at !== candidate.late);
     const call = pairs.callOf(block);
     if (call === null) continue;
-    const sentKey = unusedKey(call.key, codec, [pairing.usedKeys, newKeys]);
+    const sentKey = unusedKey(call.key, codec, [pairing.usedKeys, newKeys ?? noKeys]);
+    newKeys ??= new Set();
     newKeys.add(sentKey);
     open = [...open, { ...call, index, sentKey }];
     if (sentKey === call.key) continue;
@@ -87,8 +90,10 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
     repairs.push(renameCall(index, sentKey, renamingReason(call, codec)));
   }
   const next = { open, aborted, usedKeys: pairing.usedKeys, stretch };
-  return { next, repairs, newKeys: [...newKeys], unpaired, late, hasRenamedCall };
+  return { next, repairs, newKeys: newKeys === null ? [] : [...newKeys], unpaired, late, hasRenamedCall };
 }
+
+const noKeys: ReadonlySet<string> = new Set();
 
 /** The answers to calls that are open at the end of the Turn. */
 export const closingAnswers = ({ open }: Pairing, before: number): readonly Repair[] =>
@@ -121,6 +126,7 @@ export function callAnswered(result: Block, open: readonly OpenCall[], pairs: Ca
  * the nearer call is answered too, even if it may stay open.
  */
 function dueBefore(open: readonly OpenCall[], start: number): readonly OpenCall[] {
+  if (open.length === 0) return open;
   const due = open.filter((call) => !call.mayStayOpen && call.index < start);
   if (due.length === 0 || due.length === open.length) return due;
   const first = new Map(due.map((call) => [call.sentKey, open.indexOf(call)] as const).reverse());

@@ -74,7 +74,8 @@ type ShapedPrefix = {
 
 /** Whether a block, or an equal one, was sent before. Of a full request nothing was, so that no names are looked at. */
 const isIn = ({ itemIds, heldNames }: ShapedPrefix, block: Block): boolean =>
-  itemIds.has(block.wire?.itemId ?? "") || (heldNames.size > 0 && heldNames.has(block.recordedAs));
+  (block.wire?.itemId !== undefined && itemIds.has(block.wire.itemId)) ||
+  (heldNames.size > 0 && heldNames.has(block.recordedAs));
 
 function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   const blocks = turn.after(from);
@@ -274,6 +275,7 @@ function restateGroup({ members }: Group, { last, paired, repairs, options: { co
 }
 
 function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOptions): readonly Repair[] {
+  if (members.every((each) => isSentAsItIs(each, options))) return none;
   const rule = isRepeated ? "repeated-item" : isRenamed ? "renamed-call" : "broken-group";
   return members.flatMap(({ block, index, omitted, late, unsent, hasId }): Repair[] => {
     if (omitted !== null) return [omit(index, omitted)];
@@ -283,3 +285,9 @@ function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOpti
     return carriesId(block, options) && !hasId ? [...repairs, omitId(index, rule)] : repairs;
   });
 }
+
+/** Almost every block is, and a request may have thousands. */
+const isSentAsItIs = ({ block, omitted, late, unsent, hasId }: Candidate, options: GroupOptions): boolean =>
+  omitted === null && late === null && unsent.length === 0 && !block.isErased && hasId === carriesId(block, options);
+
+const none: readonly Repair[] = [];

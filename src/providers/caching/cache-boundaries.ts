@@ -3,12 +3,14 @@ import type { CacheRules } from "./cache-rules.ts";
 
 /** Where a prompt is cached, and where entries are looked for. Places are indexes of units; an entry covers everything up to its place. */
 export type CacheBoundaries = {
-  readonly writes: readonly { readonly place: number; readonly lifetime: string }[];
+  /** The lifetime of the entry that is written at a place. */
+  readonly writes: Writes;
   readonly looked: Places;
   /** The places that could be looked at if the server looked back without a limit. */
   readonly possible: Places;
 };
 
+type Writes = Pick<ReadonlyMap<number, string>, "get" | "size">;
 type Places = Pick<ReadonlySet<number>, "has">;
 
 /** What a request asks for as a whole: the name of a lifetime, and no boundaries but its breakpoints (OpenAI's mode `explicit`). */
@@ -21,13 +23,15 @@ export function boundariesOf(
 ): CacheBoundaries {
   const { lifetime } = asked;
   const all: Places = { has: (place) => place >= 0 && place < units.length };
-  if (boundaries === "every-unit")
-    return { writes: units.map((_, place) => ({ place, lifetime })), looked: all, possible: all };
+  if (boundaries === "every-unit") {
+    // Without a list: a prompt has thousands of units, and a verdict asks for a few of them.
+    const writes: Writes = { size: units.length, get: (place) => (all.has(place) ? lifetime : undefined) };
+    return { writes, looked: all, possible: all };
+  }
   if (boundaries === "message-ends") return atMessageEnds(units, lookback, asked);
-  const writes = units.flatMap(({ breakpoint }, place) =>
-    breakpoint === null ? [] : [{ place, lifetime: breakpoint }],
-  );
-  const looked = new Set(writes.flatMap(({ place }) => behind(units, place, lookback)));
+  const writes = new Map<number, string>();
+  for (const [place, { breakpoint }] of units.entries()) if (breakpoint !== null) writes.set(place, breakpoint);
+  const looked = new Set([...writes.keys()].flatMap((place) => behind(units, place, lookback)));
   return { writes, looked, possible: all };
 }
 
@@ -47,7 +51,7 @@ function atMessageEnds(
   const latest = written.toSorted((one, other) => one - other).slice(-maxWrites);
   const beginning = ends.filter((place) => units[place]?.by === "developer").slice(-1);
   return {
-    writes: latest.map((place) => ({ place, lifetime: asksFor(place) })),
+    writes: new Map(latest.map((place) => [place, asksFor(place)])),
     looked: new Set([...ends.slice(-(lookback + 1)), ...beginning, ...marks.slice(0, 2), ...marks.slice(-50)]),
     possible: new Set([...ends, ...marks]),
   };

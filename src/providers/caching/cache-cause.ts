@@ -40,7 +40,7 @@ export function verdictOn(known: Known): { readonly verdict: CacheVerdict; reado
     prompts.filter((each) => each.request.partition === partition),
   );
   const anywhere = nearest(known, prompts);
-  const isElsewhere = own === null || bytesTo(request, anywhere?.shared ?? -1) > bytesTo(request, own.shared);
+  const isElsewhere = own === null || hasBytes(request, own.shared + 1, anywhere?.shared ?? -1);
   const against = isElsewhere ? anywhere : own;
   const read = deepest(known, (place, entry) => request.boundaries.looked.has(place) && isThere(entry, at));
   const foreseen =
@@ -107,7 +107,7 @@ function equalPrefixes(left: readonly string[], right: readonly string[]): numbe
 function foreseenCause(known: Known, { prompt, shared }: Nearest, read: number): CacheCause {
   const { request, entryAt } = known;
   const { boundaries, at } = request;
-  if (boundaries.writes.length === 0 || prompt.request.boundaries.writes.length === 0) return "no-breakpoint";
+  if (boundaries.writes.size === 0 || prompt.request.boundaries.writes.size === 0) return "no-breakpoint";
   if (prompt.lastWrite < 0) return "below-minimum";
   const place = deepest(known, (each) => each <= shared);
   const entry = entryAt(place);
@@ -168,9 +168,9 @@ function expectedTokens({ tokens }: Known, { prompt, shared }: Nearest): CacheTo
   if (lastWrite <= shared) return tokens(lastWrite);
   const { counts, units } = request;
   if (counts?.input === undefined) return null;
+  if (lastWrite === units.length - 1) return { tokens: counts.input, isAbout: false };
   const [part, whole] = [bytesTo(request, lastWrite), bytesTo(request, units.length - 1)];
-  const isAll = lastWrite === units.length - 1;
-  return { tokens: isAll ? counts.input : Math.round((counts.input * part) / Math.max(1, whole)), isAbout: !isAll };
+  return { tokens: Math.round((counts.input * part) / Math.max(1, whole)), isAbout: true };
 }
 
 /** The first unit that differs: where a tool or the instructions are missing now, that of the earlier prompt. */
@@ -192,6 +192,10 @@ const deepest = ({ prefixes, entryAt }: Known, fits: (place: number, entry: Know
     const entry = entryAt(place);
     return entry !== undefined && fits(place, entry);
   });
+
+/** Whether the units from one place to another have any bytes: settings have none. */
+const hasBytes = ({ units }: CachedRequest, from: number, to: number): boolean =>
+  units.slice(from, to + 1).some(({ bytes }) => bytes > 0);
 
 const bytesTo = ({ units }: CachedRequest, place: number): number =>
   units.slice(0, place + 1).reduce((sum, { bytes }) => sum + bytes, 0);

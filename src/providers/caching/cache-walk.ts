@@ -1,6 +1,6 @@
 import { type KnownEntry, type KnownPrompt, verdictOn } from "./cache-cause.ts";
-import type { CachedRequest, CacheVerdict } from "./cache-verdict.ts";
-import { tokensIn } from "./estimated-tokens.ts";
+import type { CachedRequest, CacheTokens, CacheVerdict } from "./cache-verdict.ts";
+import { type KnownPlace, tokensIn } from "./estimated-tokens.ts";
 
 /**
  * The verdict on each of these requests, oldest first: a fold over all requests of one endpoint scope. It looks nothing up, so the same
@@ -11,66 +11,94 @@ export function walkCache(requests: readonly CachedRequest[]): readonly CacheVer
   return requests.map((request) => walk.next(request));
 }
 
-/** What earlier requests left in the cache, as far as the rules say. */
+/**
+ * What earlier requests left in the cache, as far as the rules say. A prompt has thousands of prefixes, each of which may be an entry, and a
+ * verdict asks for a few of them: only these are made.
+ */
 class CacheWalk {
-  /** By partition, and then by the digest of a prefix. A prompt has thousands of prefixes, so entries change in place. */
-  readonly #entries = new Map<string, Map<string, Entry>>();
-  readonly #prompts: KnownPrompt[] = [];
-  readonly #totals = new Map<string, number>();
+  readonly #walked: Walked[] = [];
+  readonly #totals = new Map<string, KnownPlace>();
 
   next(request: CachedRequest): CacheVerdict {
-    const { prefixes, partition } = request;
+    const { prefixes, units, counts, partition } = request;
     const tokens = tokensIn({ request, prefixes, totals: this.#totals });
-    const entries = this.#entries.get(partition) ?? new Map<string, Entry>();
-    this.#entries.set(partition, entries);
-    const entryAt = (place: number): Entry | undefined => entries.get(prefixes[place] ?? "");
-    const { verdict, read } = verdictOn({ request, prefixes, prompts: this.#prompts, entryAt, tokens });
+    const sharing = this.#walked.filter((each) => each.request.partition === partition);
+    const entryAt = (place: number): KnownEntry | undefined => entryOf(sharing, place, prefixes[place]);
+    const { verdict, read } = verdictOn({ request, prefixes, prompts: this.#walked, entryAt, tokens });
     // Whether an entry was refreshed is not known of a request that another machine may have answered.
     const isSure = verdict.cause !== "unexplained" && verdict.cause !== "maybe-expired";
-    const refreshed = isSure ? entryAt(read) : undefined;
-    if (refreshed !== undefined) use(refreshed, request.at);
-    const { rules, boundaries, units, counts } = request;
-    const least = Math.max(rules.minimumTokens ?? 0, rules.stepTokens ?? 1, 1);
-    const writes = boundaries.writes.filter(({ place }) => (tokens(place)?.tokens ?? least) >= least);
-    for (const { place, lifetime } of writes)
-      write(entries, request, { prefix: prefixes[place] ?? "", lifetime, isSure });
-    this.#prompts.push({ request, prefixes, lastWrite: writes.at(-1)?.place ?? -1 });
-    if (counts?.input !== undefined) this.#totals.set(prefixes[units.length - 1] ?? "", counts.input);
+    const lastWrite = prefixes.findLastIndex((_, place) => lifetimeAt(place, request, tokens) !== undefined);
+    this.#walked.push({ request, prefixes, lastWrite, tokens, isSure, read });
+    const [end, input] = [units.length - 1, counts?.input];
+    if (input !== undefined) this.#totals.set(prefixes[end] ?? "", { place: end, tokens: input });
     return verdict;
   }
 }
 
-type Entry = { -readonly [Member in keyof KnownEntry]: KnownEntry[Member] };
+/** A request that was walked over, and what it did to the cache. */
+type Walked = KnownPrompt & {
+  readonly tokens: (place: number) => CacheTokens | null;
+  /** Whether it is known to have been answered by the machine with the entries. */
+  readonly isSure: boolean;
+  /** The last place of the entry that it read; -1 for none. */
+  readonly read: number;
+};
 
-function write(
-  entries: Map<string, Entry>,
+/** The lifetime that a request asks for at a place that it caches: shorter prefixes than the minimum are not cached. */
+function lifetimeAt(
+  place: number,
+  { boundaries, rules }: CachedRequest,
+  tokens: (place: number) => CacheTokens | null,
+): string | undefined {
+  const lifetime = boundaries.writes.get(place);
+  if (lifetime === undefined) return undefined;
+  const least = Math.max(rules.minimumTokens ?? 0, rules.stepTokens ?? 1, 1);
+  return (tokens(place)?.tokens ?? least) >= least ? lifetime : undefined;
+}
+
+/** The entry of a prefix that ends at a place: what the requests that share it made of it, oldest first. */
+function entryOf(walked: readonly Walked[], place: number, prefix: string | undefined): KnownEntry | undefined {
+  let entry: KnownEntry | undefined;
+  if (prefix === undefined) return entry;
+  for (const { request, prefixes, tokens, isSure, read } of walked) {
+    if (prefixes[place] !== prefix) continue;
+    if (isSure && read === place && entry !== undefined) entry = used(entry, request.at);
+    const lifetime = lifetimeAt(place, request, tokens);
+    if (lifetime !== undefined) entry = written(entry, request, { lifetime, isSure });
+  }
+  return entry;
+}
+
+function written(
+  entry: KnownEntry | undefined,
   { at, answerAt, rules, id }: CachedRequest,
-  { prefix, lifetime, isSure }: { readonly prefix: string; readonly lifetime: string; readonly isSure: boolean },
-): void {
+  { lifetime, isSure }: { readonly lifetime: string; readonly isSure: boolean },
+): KnownEntry {
   const lifetimes = rules.lifetimes[lifetime] ?? rules.lifetimes["default"] ?? unbounded;
   const [leastMs, mostMs] = [lifetimes.leastMs ?? 0, lifetimes.mostMs ?? Number.POSITIVE_INFINITY];
   const [leastUntil, mostUntil] = [at + leastMs, at + mostMs];
-  const entry = entries.get(prefix);
-  if (entry === undefined || entry.mostUntil < at) {
-    entries.set(prefix, {
+  if (entry === undefined || entry.mostUntil < at)
+    return {
       ...{ by: id, readableFrom: answerAt, usedAt: at },
       ...{ leastMs: Math.max(0, leastMs), mostMs: Math.max(0, mostMs) },
       ...{ leastUntil: Math.max(at, leastUntil), mostUntil: Math.max(at, mostUntil) },
-    });
-    return;
-  }
-  entry.usedAt = at;
-  entry.leastMs = Math.max(entry.leastMs, leastMs);
-  entry.mostMs = Math.max(entry.mostMs, mostMs);
-  if (isSure) entry.leastUntil = Math.max(entry.leastUntil, leastUntil);
-  entry.mostUntil = Math.max(entry.mostUntil, mostUntil);
+    };
+  return {
+    ...entry,
+    usedAt: at,
+    leastMs: Math.max(entry.leastMs, leastMs),
+    mostMs: Math.max(entry.mostMs, mostMs),
+    leastUntil: isSure ? Math.max(entry.leastUntil, leastUntil) : entry.leastUntil,
+    mostUntil: Math.max(entry.mostUntil, mostUntil),
+  };
 }
 
 /** An entry that was read: its own lifetime begins again. */
-function use(entry: Entry, at: number): void {
-  entry.usedAt = at;
-  entry.leastUntil = Math.max(entry.leastUntil, at + entry.leastMs);
-  entry.mostUntil = Math.max(entry.mostUntil, at + entry.mostMs);
-}
+const used = (entry: KnownEntry, at: number): KnownEntry => ({
+  ...entry,
+  usedAt: at,
+  leastUntil: Math.max(entry.leastUntil, at + entry.leastMs),
+  mostUntil: Math.max(entry.mostUntil, at + entry.mostMs),
+});
 
 const unbounded = { leastMs: null, mostMs: null };

@@ -109,7 +109,9 @@ function isUndecidable(
 function tokensAtWrites({ units, boundaries, counts }: CachedRequest): readonly number[] {
   const bytesBefore = (end: number): number => units.slice(0, end).reduce((sum, { bytes }) => sum + bytes, 0);
   const perByte = (counts?.input ?? 0) / Math.max(1, bytesBefore(units.length));
-  return boundaries.writes.map(({ place }) => bytesBefore(place + 1) * perByte);
+  return units.flatMap((_, place) =>
+    boundaries.writes.get(place) === undefined ? [] : [bytesBefore(place + 1) * perByte],
+  );
 }
 
 /** The causes of misses of which all of the earlier prompt was cached. */
