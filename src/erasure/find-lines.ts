@@ -21,7 +21,7 @@ export type LineTarget = {
   readonly texts?: readonly string[];
   /** Where the texts are searched: these conversations, with their ancestors, forks and children. Default: all conversations. */
   readonly in?: readonly ConversationId[];
-  /** Whole conversations with the label `subject` of this value, and what an actor of this name wrote in others. */
+  /** Whole conversations with the label `subject` of this value, and what an actor of this name wrote in others: blocks in every version. */
   readonly subject?: string;
   /** Also texts of less than 8 bytes, and those in more than 10,000 events. */
   readonly all?: boolean;
@@ -74,7 +74,9 @@ export async function findLines(
     if (first !== null) erasable(conversation, first);
     await addBlocks(store, places, { lineage: families.lineageOf(conversation), isWanted: ({ id }) => id === block });
   }
-  if (target.subject !== undefined) await addSubject(store, places, { subject: target.subject, whole });
+  if (target.subject !== undefined)
+    for (const [id, written] of await addSubject(store, places, { subject: target.subject, whole }))
+      await addBlocks(store, places, { lineage: families.lineageOf(id), isWanted: (block) => written.has(block.id) });
   const search = target.texts === undefined ? null : new TextSearch(target.texts, target.all === true);
   if (search !== null) {
     const scope = target.in === undefined ? families.all : target.in.flatMap((id) => families.withChildren(id));
@@ -208,7 +210,13 @@ const maxStretches = 200;
 
 type Subject = { readonly subject: string; readonly whole: Set<ConversationId> };
 
-async function addSubject(store: EventStore, places: LinePlaces, { subject, whole }: Subject): Promise<void> {
+/** Returns the ids of the blocks that the subject wrote, by conversation. */
+async function addSubject(
+  store: EventStore,
+  places: LinePlaces,
+  { subject, whole }: Subject,
+): Promise<ReadonlyMap<ConversationId, ReadonlySet<string>>> {
+  const written = new Map<ConversationId, Set<string>>();
   for await (const envelope of store.readLog({ streamPrefix: "conversation-" })) {
     const id = conversationOfStream(envelope.stream);
     if (id === null || envelope.encoding === "erased") continue;
@@ -218,7 +226,13 @@ async function addSubject(store: EventStore, places: LinePlaces, { subject, whol
       if (labels["subject"] === subject) whole.add(id);
     }
     const actor = actorOf(envelope);
-    if ("name" in actor && actor.name === subject)
-      for (const line of erasable(id, envelope)) places.add(id, envelope, line);
+    if (!("name" in actor) || actor.name !== subject) continue;
+    for (const line of erasable(id, envelope)) {
+      // A revert restores what others said as well.
+      if (envelope.type === "TurnReverted" && line.block !== null) continue;
+      places.add(id, envelope, line);
+      if (line.block !== null) written.set(id, (written.get(id) ?? new Set()).add(line.block.id));
+    }
   }
+  return written;
 }
