@@ -158,6 +158,16 @@ describe("what a plan refuses", () => {
     expect(await code({ texts: ["an old and long text"] })).toBe("erasure-refused");
     expect(await code({ blocks: [{ conversation: "old", block: blocks[0]?.id ?? "" }] })).toBe("erasure-refused");
     expect(await code({ conversations: ["old"] })).toBe("planned");
+    expect(await code({ conversations: ["old"], texts: ["an old and long text"] })).toBe("planned");
+  });
+
+  test("all conversations in json that a person wrote in, by name, but for those that are erased as a whole", async () => {
+    const json = new TurnlogStore(store.events, { encoding: "json" });
+    for (const id of ["old", "older"])
+      await json.conversation(id).append("an old and long text", { actor: { kind: "user", name: "ada" } });
+    await expect(store.planErasure({ subject: "ada" })).rejects.toThrow(/^old, older are written as json/);
+    for (const id of ["old", "older"]) await json.conversation(id).relabel({ labels: { subject: "ada" } });
+    expect((await store.planErasure({ subject: "ada" })).conversations.map(({ id }) => id)).toEqual(["old", "older"]);
   });
 
   test("a conversation that has changed since, and a fork that began since: nothing is erased then", async () => {
