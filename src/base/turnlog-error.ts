@@ -61,6 +61,7 @@ export const turnlogErrorCodes = [
   "projection-outdated",
   "provider-failed",
   "provider-settings",
+  "receipt-unwritten",
   "replay-diverged",
   "request-not-found",
   "revision-not-found",

@@ -88,7 +88,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["erasure-not-found", { exitCode: exitCodes.notFound }],
   ["content-erased", { exitCode: exitCodes.notFound }],
   ["conversation-erased", { exitCode: exitCodes.notFound }],
-  ["erasure-refused", { exitCode: exitCodes.environment }],
+  ["receipt-unwritten", { exitCode: exitCodes.environment }],
   ["store-cannot-erase", { exitCode: exitCodes.environment }],
   ["store-takes-no-lines", { exitCode: exitCodes.environment }],
   ["not-in-doubt", { exitCode: exitCodes.notFound }],

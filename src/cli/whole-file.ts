@@ -15,6 +15,16 @@ export type FileContent = {
 };
 
 /**
+ * Checks that `writeWholeFile` may write there, before work that cannot be done again. The disk may still be full by then.
+ *
+ * @throws {UsageError} as `writeWholeFile` does, and Node's error if the folder cannot be written.
+ */
+export async function checkWholeFile(path: string, content: Omit<FileContent, "pieces">): Promise<void> {
+  const target = await targetOf(path, content);
+  if (target !== null) await rm(createBeside(target));
+}
+
+/**
  * Writes a file as a whole: a crash leaves the old content or the new one. Only the current user may read it, or those who could
  * read the file that it replaces. It follows links, and writes directly into a pipe or a device, which must not be replaced.
  *
@@ -22,17 +32,12 @@ export type FileContent = {
  * @throws the error of the pieces; no file is left behind then.
  */
 export async function writeWholeFile(path: string, content: FileContent): Promise<void> {
-  // Checked by the given name, because the target of /dev/fd/3 is not a path.
-  const kind = kindAt(path);
-  if (kind === "folder") throw new UsageError(`${path} is a folder: name a file in it`);
-  if (kind === "stream") {
+  const target = await targetOf(path, content);
+  if (target === null) {
     await using stream = await open(path, constants.O_WRONLY);
     await writePieces(stream, content);
     return;
   }
-  const target = namedFile(path);
-  if (kind === "file" && !(await mayReplace(target, content.begin)))
-    throw new UsageError(`${path} exists and is not a ${content.name}: name another file, or delete it first`);
   const temporary = createBeside(target);
   try {
     await fillFile(temporary, content);
@@ -41,6 +46,18 @@ export async function writeWholeFile(path: string, content: FileContent): Promis
     await rm(temporary, { force: true });
     throw error;
   }
+}
+
+/** The file to replace or to make; null for a pipe or a device. */
+async function targetOf(path: string, { name, begin }: Omit<FileContent, "pieces">): Promise<string | null> {
+  // Checked by the given name, because the target of /dev/fd/3 is not a path.
+  const kind = kindAt(path);
+  if (kind === "folder") throw new UsageError(`${path} is a folder: name a file in it`);
+  if (kind === "stream") return null;
+  const target = namedFile(path);
+  if (kind === "file" && !(await mayReplace(target, begin)))
+    throw new UsageError(`${path} exists and is not a ${name}: name another file, or delete it first`);
+  return target;
 }
 
 /** Whether a file is empty or of this kind: others are not replaced. */

@@ -143,7 +143,7 @@ export type ErasureTargets = {
   readonly texts?: readonly string[];
   /** Where the texts are searched: in these conversations and their forks and children. Default: in all. */
   readonly in?: readonly string[];
-  /** Whole conversations with the label `subject` of this value, and what the actor of this name wrote in others. */
+  /** Whole conversations with the label `subject` of this value, and what the actor of this name wrote in others: blocks in every version. */
   readonly subject?: string;
   /** Also texts that are very short or very frequent. */
   readonly all?: boolean;

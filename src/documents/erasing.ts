@@ -84,4 +84,6 @@ export const receiptDocument = z.strictObject({
   finished: z.boolean(),
   /** The name of the key that signed it; null if it was compared with the store's record. */
   signedBy: z.string().nullable(),
+  /** Whether the store has recorded no newer receipt of the order, by a call that continued it; null if a key was checked. */
+  isNewest: z.boolean().nullable(),
 });

@@ -21,14 +21,14 @@ export type LineTarget = {
   readonly texts?: readonly string[];
   /** Where the texts are searched: these conversations, with their ancestors, forks and children. Default: all conversations. */
   readonly in?: readonly ConversationId[];
-  /** Whole conversations with the label `subject` of this value, and what an actor of this name wrote in others. */
+  /** Whole conversations with the label `subject` of this value, and what an actor of this name wrote in others: blocks in every version. */
   readonly subject?: string;
   /** Also texts of less than 8 bytes, and those in more than 10,000 events. */
   readonly all?: boolean;
 };
 
 export type FoundLines = {
-  /** Whole conversations, found by their label. */
+  /** Whole conversations: named, or found by their label. */
   readonly conversations: readonly ConversationId[];
   /** By conversation; without places for those that only share a naming key. */
   readonly lines: ReadonlyMap<
@@ -56,31 +56,34 @@ const maxLines = 15_000;
 /** And the most blocks. */
 const maxBlocks = 2_000;
 
-/** Finds the lines to erase. It reads, and changes nothing. */
+/** Finds the lines to erase, beside the conversations that are `named` as a whole. It reads, and changes nothing. */
 export async function findLines(
   store: EventStore,
   families: Families,
-  { codecs, ...target }: LineTarget & { readonly codecs: Codecs },
+  { codecs, named, ...target }: LineTarget & { readonly codecs: Codecs; readonly named: readonly ConversationId[] },
 ): Promise<FoundLines> {
   const places = new LinePlaces();
-  const whole = new Set<ConversationId>();
+  const whole = new Set(named);
   for (const { conversation, revision } of target.revisions ?? []) {
     const envelope = await envelopeAt(store, conversationStream(conversation), revision);
     if (envelope === null) throw refused(`${conversation} has no revision ${revision}`);
-    for (const line of erasable(conversation, envelope)) places.add(conversation, envelope, line);
+    for (const line of places.erasable(conversation, envelope)) places.add(conversation, envelope, line);
   }
   for (const { conversation, block } of target.blocks ?? []) {
     const first = await envelopeAt(store, conversationStream(conversation), 0);
-    if (first !== null) erasable(conversation, first);
+    if (first !== null) places.erasable(conversation, first);
     await addBlocks(store, places, { lineage: families.lineageOf(conversation), isWanted: ({ id }) => id === block });
   }
-  if (target.subject !== undefined) await addSubject(store, places, { subject: target.subject, whole });
+  if (target.subject !== undefined)
+    for (const [id, written] of await addSubject(store, places, { subject: target.subject, whole }))
+      await addBlocks(store, places, { lineage: families.lineageOf(id), isWanted: (block) => written.has(block.id) });
   const search = target.texts === undefined ? null : new TextSearch(target.texts, target.all === true);
   if (search !== null) {
     const scope = target.in === undefined ? families.all : target.in.flatMap((id) => families.withChildren(id));
     for (const id of new Set(scope)) await addTexts(store, places, { id, search });
     search.refuseIfTooFrequent();
   }
+  refuseJson([...places.inJson].filter((id) => !whole.has(id)));
   const proposed: FoundLines["proposed"][number][] = [];
   for (const lineage of lineagesOf(families, places)) {
     const names = places.namesIn(lineage);
@@ -119,13 +122,13 @@ function* lineagesOf(families: Families, places: LinePlaces): Generator<readonly
   }
 }
 
-/** @throws {TurnlogError} `erasure-refused` for a conversation that is written as `json`. */
-function erasable(id: ConversationId, envelope: StoredEnvelope): readonly ContentLine[] {
-  if (envelope.encoding === "json")
-    throw refused(
-      `${id} is written as json, which has no lines that can be erased alone: erase the whole conversation`,
-    );
-  return contentLines(envelope).filter(({ isErased }) => !isErased);
+/** @throws {TurnlogError} `erasure-refused` if there are any, as they are written as `json`. */
+function refuseJson(ids: readonly ConversationId[]): void {
+  if (ids.length === 0) return;
+  const [are, them] = ids.length === 1 ? ["is", "the whole conversation"] : ["are", "these whole conversations"];
+  throw refused(
+    `${ids.join(", ")} ${are} written as json, which has no lines that can be erased alone: erase ${them} first`,
+  );
 }
 
 type Wanted = {
@@ -138,7 +141,6 @@ async function addBlocks(store: EventStore, places: LinePlaces, { lineage, isWan
     for await (const envelope of store.readStream(conversationStream(id)))
       for (const line of envelope.encoding === "erased" ? [] : contentLines(envelope))
         if (line.block !== null && isWanted(line.block)) {
-          if (envelope.encoding === "json") erasable(id, envelope);
           if (line.isErased) places.noteErased(id, line);
           else places.add(id, envelope, line);
         }
@@ -150,7 +152,7 @@ async function addTexts(store: EventStore, places: LinePlaces, { id, search }: S
   for await (const envelope of store.readStream(conversationStream(id))) {
     if (envelope.encoding === "erased") continue;
     if (envelope.encoding === "json") {
-      if (await search.isInJson(store, envelope)) erasable(id, envelope);
+      if (await search.isInJson(store, envelope)) places.erasable(id, envelope);
       continue;
     }
     for (const line of contentLines(envelope))
@@ -208,7 +210,13 @@ const maxStretches = 200;
 
 type Subject = { readonly subject: string; readonly whole: Set<ConversationId> };
 
-async function addSubject(store: EventStore, places: LinePlaces, { subject, whole }: Subject): Promise<void> {
+/** Returns the ids of the blocks that the subject wrote, by conversation. */
+async function addSubject(
+  store: EventStore,
+  places: LinePlaces,
+  { subject, whole }: Subject,
+): Promise<ReadonlyMap<ConversationId, ReadonlySet<string>>> {
+  const written = new Map<ConversationId, Set<string>>();
   for await (const envelope of store.readLog({ streamPrefix: "conversation-" })) {
     const id = conversationOfStream(envelope.stream);
     if (id === null || envelope.encoding === "erased") continue;
@@ -218,7 +226,13 @@ async function addSubject(store: EventStore, places: LinePlaces, { subject, whol
       if (labels["subject"] === subject) whole.add(id);
     }
     const actor = actorOf(envelope);
-    if ("name" in actor && actor.name === subject)
-      for (const line of erasable(id, envelope)) places.add(id, envelope, line);
+    if (!("name" in actor) || actor.name !== subject) continue;
+    for (const line of places.erasable(id, envelope)) {
+      // A revert restores what others said as well.
+      if (envelope.type === "TurnReverted" && line.block !== null) continue;
+      places.add(id, envelope, line);
+      if (line.block !== null) written.set(id, (written.get(id) ?? new Set()).add(line.block.id));
+    }
   }
+  return written;
 }

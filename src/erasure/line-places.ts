@@ -21,6 +21,9 @@ type FoundConversation = {
 export class LinePlaces {
   readonly #found = new Map<ConversationId, FoundConversation>();
 
+  /** Conversations that have something of it and are written as `json`, so that they can be erased only as a whole. */
+  readonly inJson = new Set<ConversationId>();
+
   get conversations(): IterableIterator<ConversationId> {
     return this.#found.keys();
   }
@@ -29,6 +32,12 @@ export class LinePlaces {
     let count = 0;
     for (const { events } of this.#found.values()) for (const { lines } of events.values()) count += lines.size;
     return count;
+  }
+
+  /** The lines of an event that can be erased. */
+  erasable(id: ConversationId, envelope: StoredEnvelope): readonly ContentLine[] {
+    if (envelope.encoding === "json") this.inJson.add(id);
+    return contentLines(envelope).filter(({ isErased }) => !isErased);
   }
 
   /** Adds a line; of an event that this turnlog does not understand, all lines, because it cannot know what belongs together. */

@@ -76,8 +76,8 @@ export async function planErasure(
 ): Promise<ErasurePlan> {
   mustErase(store);
   const families = await readFamilies(store);
-  const found = await findLines(store, families, { ...target, codecs });
-  const asked = new Set([...named, ...found.conversations]);
+  const found = await findLines(store, families, { ...target, codecs, named });
+  const asked = new Set(found.conversations);
   if (asked.size === 0 && found.lines.size === 0) throw nothingFound(target);
   const touched = new Set([...asked, ...found.lines.keys()]);
   if (touched.size > maxErasedAtOnce)

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { erasedPlacesSchema } from "../domain/events/erased-places.ts";
 import { conversationIdSchema } from "../domain/ids.ts";
 import { decodeData } from "../log/codec/data.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
+import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 
 /** The stream of one order. */
 export const erasureStream = (orderId: string): string => `erasure-${orderId}`;
@@ -48,11 +48,13 @@ export type ErasureOrdered = z.infer<typeof erasureOrderedSchema>;
 /** The erasure has ended, with this receipt, as `src/erasure/receipt.ts` writes it. */
 const erasureFinishedSchema = z.strictObject({ receipt: z.record(z.string(), z.unknown()) });
 
+type RecordedReceipt = Readonly<Record<string, unknown>>;
+
 /** An order as recorded in its stream. */
 export type ErasureOrder = ErasureOrdered & {
   readonly orderedAt: string;
   /** The newest receipt; null while the erasure has not ended. */
-  readonly receipt: Readonly<Record<string, unknown>> | null;
+  readonly receipt: RecordedReceipt | null;
   /** Whether nothing was erased, and nothing will be. */
   readonly isRefused: boolean;
 };
@@ -68,12 +70,23 @@ export async function readErasureOrder(store: EventStore, orderId: string): Prom
       if (ordered.success) order = { ...ordered.data, orderedAt: at, receipt: null, isRefused: false };
     }
     if (type === "ErasureRefused" && order !== null) order = { ...order, isRefused: true };
-    if (type === "ErasureFinished" && order !== null) {
-      const finished = erasureFinishedSchema.safeParse(decodeData(envelope).data);
-      if (finished.success) order = { ...order, receipt: finished.data.receipt };
-    }
+    if (order !== null) order = { ...order, receipt: receiptIn(envelope) ?? order.receipt };
   }
   return order;
+}
+
+/** All receipts of an order, the oldest first: each call that continues the order records another. */
+export async function* recordedReceipts(store: EventStore, orderId: string): AsyncIterable<RecordedReceipt> {
+  for await (const envelope of store.readStream(erasureStream(orderId))) {
+    const receipt = receiptIn(envelope);
+    if (receipt !== null) yield receipt;
+  }
+}
+
+function receiptIn(envelope: StoredEnvelope): RecordedReceipt | null {
+  if (envelope.type !== "ErasureFinished" || envelope.version !== 1) return null;
+  const finished = erasureFinishedSchema.safeParse(decodeData(envelope).data);
+  return finished.success ? finished.data.receipt : null;
 }
 
 /** All orders of a store, the refused ones too. */

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { eraseDocument } from "../../src/documents/erasing.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
@@ -138,11 +138,71 @@ test("options that would be ignored are refused, and a text is not repeated in a
     ["erase --resume era_1 --stack FILE:stack.ts", "belong to a new erasure"],
     ["erase --resume era_1 --keep-stored", "belong to a new erasure"],
     ["erase --resume era_1 --vacuum", "belong to a new erasure"],
+    ["erase --block blk_1", "nothing to erase is named"],
+    ["erase --vacuum", "nothing to erase is named"],
+    ["erase one@1..0", "goes from 1 to 0"],
   ] as const) {
     const { code, stderr } = await run(...typed.split(" "));
     expect([typed, code, stderr.includes(words)]).toEqual([typed, 2, true]);
   }
   const { code, stderr } = await run("erase", "one", "--text", "FILE:short");
-  expect([code, stderr.includes("7302")]).toEqual([6, false]);
+  expect([code, stderr.includes("7302")]).toEqual([1, false]);
   expect(stderr).toContain("may occur by chance");
+});
+
+test("a receipt that could not be written is noticed before anything is erased", async () => {
+  const { cwd, file, run } = place();
+  await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
+  writeFileSync(file("notes.txt"), "something else");
+  for (const [to, code, words] of [
+    ["FILE:absent/receipt.json", 3, "no such file"],
+    ["FILE:notes.txt", 2, "is not a receipt of an erasure"],
+    [cwd, 2, "is a folder"],
+  ] as const) {
+    const erased = await run(..."erase one --apply --by dpo --ground gdpr-17 -o".split(" "), to);
+    expect([to, erased.code, erased.stderr.includes(words)]).toEqual([to, code, true]);
+  }
+  expect((await run("show", "one")).stdout).toContain("7302");
+});
+
+test.skipIf(!existsSync("/dev/full"))(
+  "if the disk is full when the receipt is written, the message says that the erasure is done, and how to get one (skipped where there is no /dev/full)",
+  async () => {
+    const { cwd, run } = place();
+    await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
+    const erased = await run(..."erase one --apply --by dpo --ground gdpr-17 -o /dev/full".split(" "));
+    expect([erased.code, foundIn(cwd, ["my-pin-is-7302-and-secret"])]).toEqual([6, []]);
+    expect(erased.stdout).toContain("erased: 2 events");
+    const again = /the erasure is done, and `turnlog (erase --resume era_\S+ -o) FILE` writes a receipt/.exec(
+      erased.stderr,
+    );
+    expect(await run(...(again?.[1] ?? "").split(" "), "FILE:receipt.json")).toMatchObject({ code: 0 });
+    expect(await run("verify", "--receipt", "FILE:receipt.json")).toMatchObject({ code: 0 });
+  },
+);
+
+test("a receipt from before the order was continued is still one that the store recorded", async () => {
+  const { run } = place();
+  await run("append", "@new", "to be forgotten", "--id", "one");
+  await run("export", "one", "-o", "FILE:bundle.jsonl");
+  const erased = await run(..."erase one --apply --by dpo --ground gdpr-17 -o FILE:first.json".split(" "));
+  const order = /order (era_[\w-]+)/.exec(erased.stdout)?.[1] ?? "";
+  await run("erase", "--resume", order, "-o", "FILE:second.json");
+  const first = await run("verify", "--receipt", "FILE:first.json");
+  expect([first.code, first.stderr]).toEqual([
+    0,
+    "the order was continued since: the store has a newer receipt of it\n",
+  ]);
+  expect(await run("verify", "--receipt", "FILE:second.json")).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("several texts are erased at once", async () => {
+  const { cwd, file, run } = place();
+  await run("append", "@new", "a-first-secret-of-ada", "--id", "one");
+  await run("append", "one", "a-second-secret-of-ada");
+  writeFileSync(file("first"), "a-first-secret");
+  writeFileSync(file("second"), "a-second-secret");
+  const texts = ["--text", "FILE:first", "--text", "FILE:second"];
+  expect(await run("erase", ...texts, ..."--apply --by dpo --ground gdpr-17".split(" "))).toMatchObject({ code: 0 });
+  expect(foundIn(cwd, ["a-first-secret-of-ada", "a-second-secret-of-ada"])).toEqual([]);
 });

@@ -82,6 +82,23 @@ describe("what a plan finds", () => {
     expect(JSON.stringify(left)).toContain('"bob"');
   });
 
+  test("what layers made of a person's messages, and nothing that others said and this person restored", async () => {
+    const talk = store.conversation("talk");
+    const ada = { kind: "user", name: "ada" } as const;
+    await talk.append("I am Bob, and this stays.", { actor: { kind: "user", name: "bob" } });
+    await talk.append("my street is the long avenue", { actor: ada });
+    const shout = defineMiddleware(
+      { name: "shout", version: "1" },
+      (next) => (turn) => next(turn.with(turn.blocks.map((block) => block.withText(block.text.toUpperCase())))),
+    );
+    await talk.run(createEngine({ provider: scripted(["Fine."]), middleware: [shout] }));
+    await talk.revertTo(2, { actor: ada });
+    await store.erase(await store.planErasure({ subject: "ada" }), why);
+    expect((await talk.turn()).blocks.map(({ text }) => text)).toEqual(["I am Bob, and this stays.", "[erased]"]);
+    for await (const { data } of store.events.readStream("conversation-talk"))
+      expect(data.toLowerCase()).not.toContain("long avenue");
+  });
+
   test("forks and the conversations that share their naming key lose the key, and children are searched", async () => {
     const talk = store.conversation("talk");
     const { blocks } = await talk.append("the secret of the parent");
@@ -141,6 +158,16 @@ describe("what a plan refuses", () => {
     expect(await code({ texts: ["an old and long text"] })).toBe("erasure-refused");
     expect(await code({ blocks: [{ conversation: "old", block: blocks[0]?.id ?? "" }] })).toBe("erasure-refused");
     expect(await code({ conversations: ["old"] })).toBe("planned");
+    expect(await code({ conversations: ["old"], texts: ["an old and long text"] })).toBe("planned");
+  });
+
+  test("all conversations in json that a person wrote in, by name, but for those that are erased as a whole", async () => {
+    const json = new TurnlogStore(store.events, { encoding: "json" });
+    for (const id of ["old", "older"])
+      await json.conversation(id).append("an old and long text", { actor: { kind: "user", name: "ada" } });
+    await expect(store.planErasure({ subject: "ada" })).rejects.toThrow(/^old, older are written as json/);
+    for (const id of ["old", "older"]) await json.conversation(id).relabel({ labels: { subject: "ada" } });
+    expect((await store.planErasure({ subject: "ada" })).conversations.map(({ id }) => id)).toEqual(["old", "older"]);
   });
 
   test("a conversation that has changed since, and a fork that began since: nothing is erased then", async () => {

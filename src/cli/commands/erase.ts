@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { ErasureTargets } from "../../conversation/conversation-options.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { eraseDocument } from "../../documents/erasing.ts";
@@ -11,16 +12,16 @@ import { readSigningKey, signNote } from "../../erasure/note.ts";
 import type { ErasurePlan } from "../../erasure/plan.ts";
 import { receiptBegin, receiptText } from "../../erasure/receipt.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { exitCodes, UsageError } from "../exit-codes.ts";
+import { exitCodes, shellFailureOf, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
 import { parsePlace } from "../revision.ts";
 import { dateAndTime } from "../shown-time.ts";
 import { loadEngine } from "../stack-file.ts";
-import { writeWholeFile } from "../whole-file.ts";
+import { checkWholeFile, writeWholeFile } from "../whole-file.ts";
 
 type Options = {
   readonly block?: readonly string[];
-  readonly text?: string;
+  readonly text?: readonly string[];
   readonly subject?: string;
   readonly all?: boolean;
   readonly stack?: string;
@@ -50,7 +51,10 @@ export const erase = commandCode({
         "--stack, --keep-stored and --vacuum belong to a new erasure: give --resume ID without them (the order says what is kept, and whether to rewrite the file)",
       );
     if (resume === undefined && !isNamed) {
-      if (isApplied) throw new UsageError("name the conversations to erase, or an order to continue: --resume ID");
+      if (Object.keys(options).length > 0)
+        throw new UsageError(
+          "nothing to erase is named: give a CONVERSATION, --text or --subject, or an order to continue with --resume ID",
+        );
       await using store = await context.openStore("read");
       yield {
         orders: await erasureOrderDocuments(store.events),
@@ -66,8 +70,9 @@ export const erase = commandCode({
       resume === undefined && isApplied
         ? { ...reasonOf(options), ...(engine === null ? {} : { provider: providersOf(engine.options) }) }
         : null;
-    // Read before anything is erased, so that an invalid key is found first.
+    // Checked before anything is erased, so that an invalid key and a file that cannot be written are found first.
     const key = sign === undefined ? null : readKey(sign, await readFile(sign, "utf8"));
+    if (output !== undefined && (isApplied || resume !== undefined)) await checkWholeFile(output, receiptFile);
     await using store = await context.openStore(isApplied || resume !== undefined ? "write" : "read");
     const plan = resume === undefined ? await store.planErasure(await targetsOf(store, names, options)) : null;
     if (plan !== null && reason === null) {
@@ -77,9 +82,10 @@ export const erase = commandCode({
     const receipt =
       plan !== null && reason !== null ? await store.erase(plan, reason) : await store.resumeErasure(resume ?? "");
     const text = key === null ? receiptText(receipt) : signNote(receiptText(receipt), key);
-    if (output !== undefined)
-      await writeWholeFile(output, { name: "receipt of an erasure", begin: receiptBegin, pieces: [text] });
-    yield { orders: null, plan: plan && documentOf(plan), receipt, file: output ?? null, isSigned: key !== null };
+    const unwritten = output === undefined ? null : await failureToWrite(output, { text, orderId: receipt.orderId });
+    const file = unwritten === null ? (output ?? null) : null;
+    yield { orders: null, plan: plan && documentOf(plan), receipt, file, isSigned: key !== null };
+    if (unwritten !== null) throw unwritten;
     return receipt.finished ? exitCodes.ok : exitCodes.failure;
   },
 
@@ -138,11 +144,28 @@ export const erase = commandCode({
   },
 });
 
+const receiptFile = { name: "receipt of an erasure", begin: receiptBegin };
+
+/** Null once the receipt is written. Otherwise what to say: the erasure itself is done by then. */
+async function failureToWrite(
+  output: string,
+  { text, orderId }: { readonly text: string; readonly orderId: string },
+): Promise<Error | null> {
+  try {
+    await writeWholeFile(output, { ...receiptFile, pieces: [text] });
+    return null;
+  } catch (cause) {
+    const { message } = shellFailureOf(cause);
+    const advice = `the erasure is done, and \`turnlog erase --resume ${orderId} -o FILE\` writes a receipt of it`;
+    return new TurnlogError("receipt-unwritten", `the receipt is not in ${output} (${message}); ${advice}`, { cause });
+  }
+}
+
 /** What the arguments and options name. */
 async function targetsOf(
   store: TurnlogStore,
   names: readonly string[],
-  { block: blocks = [], text: file, subject, all = false }: Options,
+  { block: blocks = [], text: files = [], subject, all = false }: Options,
 ): Promise<ErasureTargets> {
   const conversations: string[] = [];
   const revisions: { readonly conversation: string; readonly revision: number }[] = [];
@@ -153,29 +176,38 @@ async function targetsOf(
     else {
       const [from, to] = at.type === "one" ? [at.revision, at.revision] : [at.from, at.to];
       const last = await findRevision(store, conversation, to);
-      for (let revision = await findRevision(store, conversation, from); revision <= last; revision += 1)
+      const first = await findRevision(store, conversation, from);
+      if (first > last)
+        throw new UsageError(`the start must not be after the end: '${name}' goes from ${first} to ${last}`);
+      for (let revision = first; revision <= last; revision += 1)
         revisions.push({ conversation: conversation.id, revision });
     }
   }
-  if (file !== undefined && revisions.length > 0)
+  if (files.length > 0 && revisions.length > 0)
     throw new UsageError("--text searches whole conversations: name them without a revision");
   if (subject !== undefined && names.length > 0)
     throw new UsageError("--subject finds the conversations of a person in the whole store: name none");
   const [only, ...others] = conversations;
-  if (blocks.length > 0 && (only === undefined || others.length > 0 || file !== undefined))
+  if (blocks.length > 0 && (only === undefined || others.length > 0 || files.length > 0))
     throw new UsageError("--block needs one conversation, and no --text: name the conversation of the block");
-  const text = file === undefined ? null : (await readFile(file, "utf8")).replace(/\r?\n$/, "");
-  if (text === "") throw new UsageError(`${file} is empty: give a file with the text to erase`);
+  const texts = await Promise.all(files.map(textIn));
   const named = blocks.map((block) => ({ conversation: only ?? "", block }));
-  const isWhole = blocks.length === 0 && text === null && conversations.length > 0;
+  const isWhole = blocks.length === 0 && texts.length === 0 && conversations.length > 0;
   return {
     ...(isWhole ? { conversations } : {}),
     ...(revisions.length > 0 ? { revisions } : {}),
     ...(named.length > 0 ? { blocks: named } : {}),
-    ...(text === null ? {} : { texts: [text], ...(conversations.length > 0 ? { in: conversations } : {}) }),
+    ...(texts.length === 0 ? {} : { texts, ...(conversations.length > 0 ? { in: conversations } : {}) }),
     ...(subject === undefined ? {} : { subject }),
     ...(all ? { all } : {}),
   };
+}
+
+/** @throws {UsageError} if the file has no text. */
+async function textIn(file: string): Promise<string> {
+  const text = (await readFile(file, "utf8")).replace(/\r?\n$/, "");
+  if (text === "") throw new UsageError(`${file} is empty: give a file with the text to erase`);
+  return text;
 }
 
 /** @throws {UsageError} if the options do not say who erases, and why. */

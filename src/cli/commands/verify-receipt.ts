@@ -4,14 +4,14 @@ import { parseJson } from "../../base/json.ts";
 import { readVerifyingKey, signatureProblem, textOfNote } from "../../erasure/note.ts";
 import { type ErasureReceipt, erasureReceiptSchema } from "../../erasure/receipt.ts";
 import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
-import { readErasureOrder } from "../../records/erasures.ts";
+import { recordedReceipts } from "../../records/erasures.ts";
 import type { CliContext } from "../context.ts";
 import { UsageError } from "../exit-codes.ts";
 
 export type ReceiptOptions = { readonly receipt: string; readonly key?: string };
 
 /**
- * Checks that a receipt is the one that was signed or, without a key, the one that the store recorded.
+ * Checks that a receipt is the one that was signed or, without a key, one that the store recorded.
  *
  * @throws {StoreCorruptedError} if it is not.
  * @throws {UsageError} if the file is not a receipt, or the key is invalid.
@@ -27,14 +27,17 @@ export async function verifiedReceipt(context: CliContext, { receipt: file, key 
   const found = { receiptFile: file, orderId, storeId, finished };
   if (known === null) {
     await using store = await context.openStore("read");
-    const order = await readErasureOrder(store.events, orderId);
-    if (order?.receipt == null) throw new StoreCorruptedError(`${file}: this store has no finished erasure ${orderId}`);
-    if (canonicalJson(parseJson(JSON.stringify(order.receipt))) !== canonicalJson(parseJson(JSON.stringify(receipt))))
-      throw new StoreCorruptedError(`${file} is not the receipt that the store recorded`);
-    return { ...found, signedBy: null };
+    const recorded: string[] = [];
+    for await (const each of recordedReceipts(store.events, orderId)) recorded.push(comparable(each));
+    if (recorded.length === 0) throw new StoreCorruptedError(`${file}: this store has no finished erasure ${orderId}`);
+    const at = recorded.lastIndexOf(comparable(receipt));
+    if (at === -1) throw new StoreCorruptedError(`${file} is no receipt that the store recorded`);
+    return { ...found, signedBy: null, isNewest: at === recorded.length - 1 };
   }
-  return { ...found, signedBy: known.name };
+  return { ...found, signedBy: known.name, isNewest: null };
 }
+
+const comparable = (receipt: unknown): string => canonicalJson(parseJson(JSON.stringify(receipt)));
 
 function receiptIn(note: string, file: string): ErasureReceipt {
   try {

@@ -81,11 +81,12 @@ export const verify = commandCode({
       return;
     }
     if ("receiptFile" in document) {
-      const { receiptFile, orderId, finished, signedBy } = document;
-      const by = signedBy === null ? "matches the one that the store recorded" : `was signed by ${signedBy}`;
+      const { receiptFile, orderId, finished, signedBy, isNewest } = document;
+      const by = signedBy === null ? "matches one that the store recorded" : `was signed by ${signedBy}`;
       print(
         `${receiptFile} ${by}: order ${orderId}, ${finished ? "finished" : style.warn("not everything was erased")}`,
       );
+      if (isNewest === false) note("the order was continued since: the store has a newer receipt of it");
       return;
     }
     const { streams, events, requests, problems, skipped, savedHeads } = document;

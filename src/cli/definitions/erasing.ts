@@ -14,8 +14,8 @@ export const eraseWhatWasSaid: CommandGroup = {
         option("--block <id>", "a block of the conversation, in every version; may be repeated").argParser(oneMore),
         option(
           "--text <file>",
-          "everything that contains the text of this file, in the conversations and their forks and children, or in all",
-        ),
+          "everything that contains the text of this file, in the conversations and their forks and children, or in all; may be repeated",
+        ).argParser(oneMore),
         option(
           "--subject <id>",
           "conversations with the label subject=ID, and what an actor of this name wrote elsewhere",
@@ -31,7 +31,10 @@ export const eraseWhatWasSaid: CommandGroup = {
         option("--by <alias>", "with --apply: who erases, as a code; it stays in the log").argParser(erasureCode),
         option("--ground <code>", "with --apply: why, as a code; it stays in the log").argParser(erasureCode),
         option("--ticket <code>", "with --apply: where the erasure was requested, as a code").argParser(erasureCode),
-        option("--with-skeleton", "keep only the digest of each event; by default its type and time stay"),
+        option(
+          "--with-skeleton",
+          "of a whole conversation, erase the type and time of each event too: only its digest stays",
+        ),
         option("-o, --output <file>", "write the receipt to a file"),
         option("--sign <key>", "sign the receipt with a key that `turnlog keys new` made"),
         option("--resume <id>", "continue an erasure that was interrupted or left something over"),
