@@ -16,6 +16,18 @@ export const nothingSent = (blocks: number): Banner => ({
   text: `The first request will carry ${all(blocks)}.`,
 });
 
+/** Of a fork without requests: its first one may continue from an answer that its parent got. */
+export const nothingSentByFork = (): Banner => ({
+  ...{ tone: "none", verdict: "nothing", title: ["Nothing sent yet"], edit: null, block: null },
+  text: "The first request may continue from an answer of the conversation that this one began from.",
+});
+
+/** Of a message behind the newest request: how the next one will be sent is decided when it is. */
+export const notSentYet = (newest: Step): Banner => ({
+  ...{ tone: "none", verdict: "nothing", title: ["Not sent yet"], edit: null, block: null },
+  text: `The newest request, r${grouped(newest.revision)}, was sent before this message.`,
+});
+
 /** The verdict on a request: what was sent, who made it so, and what it caused. */
 export function bannerOf(reel: Reel, step: Step): Banner {
   const { verdict, data } = step;

@@ -21,7 +21,7 @@ export function findRevision(
   for (let revision = from + direction; revision >= 0 && revision < rows.length; revision += direction) {
     const mark = rows.mark(revision);
     if (mark === undefined) continue;
-    if (what === "edit" && mark.sign === "layer") return revision;
+    if (what === "edit" && mark.editor !== null && mark.sign === "layer") return revision;
     if (what === "answer" && mark.type === "ResponseReceived") return revision;
     if (what === "break" && (mark.verdict === "rebased" || mark.verdict === "full")) return revision;
     if (begins.has(revision)) return revision;

@@ -18,14 +18,8 @@ export function groupAfter(
   { event, revision }: RecordedEvent,
   { isOpen }: { readonly isOpen: boolean },
 ): void {
-  let group = groups.at(-1);
+  const group = groupWith(groups, { revision, type: event.type });
   const isMessage = event.type === "BlockAppended" && event.data.block.kind === "user";
-  const isNext = group?.hasRun === true && group.state !== "open";
-  if (group === undefined || (isNext && startsGroup(event.type))) {
-    group = { from: revision, to: revision, words: "", state: "done", hasRun: false, isTitled: false };
-    groups.push(group);
-  }
-  group.to = revision;
   if (isMessage && !group.isTitled) {
     group.words = excerpt(shownText(blockFromJson(event.data.block)), 80);
     group.isTitled = true;
@@ -33,6 +27,21 @@ export function groupAfter(
   if (event.type === "RunStarted") group.hasRun = true;
   if (group.hasRun) group.state = isOpen ? "open" : group.state === "open" ? "done" : group.state;
   if (isRunEnd(event) && event.type !== "RunCompleted") group.state = "failed";
+}
+
+/** The group that an event is in, by its type alone: also of one that cannot be read, or that was skipped. */
+export function groupWith(
+  groups: FoldedGroup[],
+  { revision, type }: { readonly revision: number; readonly type: string },
+): FoldedGroup {
+  let group = groups.at(-1);
+  const isNext = group?.hasRun === true && group.state !== "open";
+  if (group === undefined || (isNext && startsGroup(type))) {
+    group = { from: revision, to: revision, words: "", state: "done", hasRun: false, isTitled: false };
+    groups.push(group);
+  }
+  group.to = revision;
+  return group;
 }
 
 const startsGroup = (type: string): boolean =>

@@ -127,15 +127,21 @@ function wordsOf({ event, actor, frame }: RecordedEvent, context: RowContext, se
       };
     }
     case "ToolStarted":
-    case "EffectStarted":
       return { words: `${event.data.name} began` };
     case "RunStarted":
-      return { words: "Run started", layer: null };
+      return { words: "Run started" };
     case "RunCompleted":
       return { words: "Run completed" };
     default:
+      if (actor.kind === "middleware") return { ...layerWords(actor, context), detail: sentence };
       return { words: sentence === "" ? event.type : `${sentence[0]?.toUpperCase() ?? ""}${sentence.slice(1)}` };
   }
+}
+
+/** A layer, with its place in the stack of the open run. */
+function layerWords({ name }: Extract<Actor, { readonly kind: "middleware" }>, { run }: RowContext): Words {
+  const place = (run?.started.stack ?? []).findIndex((layer) => layer.name === name);
+  return { layer: name, layerNumber: place < 0 ? null : place + 1, words: name };
 }
 
 const answerLabel = (block: Parameters<typeof blockLabel>[0]): string =>
@@ -157,16 +163,12 @@ type TurnEdited = Extract<ConversationEvent, { readonly type: "TurnEdited" }>["d
 /** `redact-emails ~ user  on`. The tool loop is the engine's own layer: its edits are the engine's. */
 function editWords({ direction, edits }: TurnEdited, { actor, context }: EditContext): Words {
   const { labels, run } = context;
-  const stack = run?.started.stack ?? [];
-  const isLayer = actor.kind === "middleware";
-  const name = isLayer ? actor.name : stack[0]?.name === "tool-loop" ? "tool-loop" : "engine";
-  const place = stack.findIndex((layer) => layer.name === name);
+  const isToolLoop = run?.started.stack[0]?.name === "tool-loop";
   const touched = edits.flatMap((edit) => namesIn(edit, labels));
   const [first = "another Turn", ...more] = [...new Set(touched)];
   return {
-    sign: isLayer ? "layer" : "engine",
-    ...(isLayer ? { layer: name, layerNumber: place < 0 ? null : place + 1 } : {}),
-    words: name,
+    sign: signOf(actor),
+    ...(actor.kind === "middleware" ? layerWords(actor, context) : { words: isToolLoop ? "tool-loop" : "engine" }),
     change: signOfEdits(edits),
     detail: more.length === 0 ? first : `${first} and ${more.length} more`,
     value: direction === "request" ? "on" : "back",

@@ -17,7 +17,7 @@ import type { ConversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { type BlockLabels, noteLabels } from "../wording/labels.ts";
 import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
-import { type FoldedGroup, groupAfter } from "./log-groups.ts";
+import { type FoldedGroup, groupAfter, groupWith } from "./log-groups.ts";
 import { holeRow, logRow, unreadableRow } from "./log-row.ts";
 import { LogRows } from "./log-rows.ts";
 import type { LogRow, OverviewDocument } from "./page-documents.ts";
@@ -125,6 +125,7 @@ export class Reel {
       const skip = this.skipped.has(stream, envelope.revision) ? await skipOf(this.#log, envelope, this.skipped) : null;
       if (skip !== null) {
         this.#add(holeRow(envelope, skip));
+        groupWith(this.groups, envelope);
         continue;
       }
       const recorded = lookAt(this.#log, envelope);
@@ -141,6 +142,7 @@ export class Reel {
     if (recorded instanceof Error) {
       this.#noteDamage(envelope.revision, recorded.message);
       this.#add(unreadableRow(envelope, recorded));
+      groupWith(this.groups, envelope);
       return;
     }
     if (!checked.ok) this.#noteDamage(envelope.revision, checked.error.reason);

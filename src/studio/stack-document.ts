@@ -5,10 +5,10 @@ import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import { describeReason } from "../wording/describe-reason.ts";
 import { labelIn } from "../wording/labels.ts";
-import { bannerOf, nothingSent } from "./banner.ts";
+import { bannerOf, nothingSent, nothingSentByFork, notSentYet } from "./banner.ts";
 import { fitting, lazily } from "./by-bytes.ts";
 import type { Reel } from "./reel.ts";
-import type { HeldContext, StackDocument, StackLayer } from "./stack-documents.ts";
+import type { Banner, HeldContext, StackDocument, StackLayer } from "./stack-documents.ts";
 import { beginningOf, rowDocument, stackRows } from "./stack-rows.ts";
 import { msOf, type Step } from "./step.ts";
 import { firstFrom, stepAt } from "./step-at.ts";
@@ -69,7 +69,7 @@ export function stackDocument(reel: Reel, revision: number, window: StackWindow)
   };
 }
 
-/** Before the first request: what the client has, and nothing that was sent. */
+/** Before the first request, or behind the newest one: what the client has, and nothing that was sent. */
 function unsent(
   reel: Reel,
   revision: number,
@@ -78,7 +78,7 @@ function unsent(
   const turn = reel.turns[revision];
   const blocks = turn?.blocks ?? [];
   return {
-    banner: nothingSent(blocks.length),
+    banner: unsentBanner(reel, blocks.length),
     client: { blocks: blocks.length, revision },
     ...{ layers: [], request: null, answer: null, from, total: blocks.length, contexts: [], moreContexts: 0 },
     rows: blocks.slice(from, from + n).map((block, place) => ({
@@ -87,6 +87,12 @@ function unsent(
       ...{ client: beginningOf(block), edits: [], request: null, characters: block.text.length },
     })),
   };
+}
+
+function unsentBanner({ steps, view }: Reel, blocks: number): Banner {
+  const newest = steps.at(-1);
+  if (newest !== undefined) return notSentYet(newest);
+  return view.server.contexts.all.length > 0 ? nothingSentByFork() : nothingSent(blocks);
 }
 
 function layersOf({ layers }: Reel, { passes, data }: Step): readonly StackLayer[] {

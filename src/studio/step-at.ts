@@ -9,7 +9,7 @@ const trailing: ReadonlySet<string> = new Set([
 
 /**
  * The step that a revision belongs to: its request, else for what follows an answer the request before, else the next request; null before
- * anything was sent.
+ * anything was sent, and for a message that no request has.
  */
 export function stepAt({ rows, steps }: Reel, revision: number): Step | null {
   const next = firstFrom(steps, revision);
@@ -17,13 +17,10 @@ export function stepAt({ rows, steps }: Reel, revision: number): Step | null {
   if (after?.revision === revision) return after;
   const mark = rows.mark(revision);
   const isAfterAnswer = mark !== undefined && (trailing.has(mark.type) || mark.isBack);
-  if (before !== null && (isAfterAnswer || after === null)) return isLater(before, mark?.type, after) ? null : before;
-  return after;
+  // A message at the end of the log was not sent yet.
+  if (after === null && mark?.type === "BlockAppended") return null;
+  return before !== null && (isAfterAnswer || after === null) ? before : after;
 }
-
-/** A message at the end of the log was not sent yet. */
-const isLater = (_: Step, type: string | undefined, after: Step | null): boolean =>
-  after === null && type === "BlockAppended";
 
 /** The index of the first step at or after a revision. */
 export function firstFrom(steps: readonly Step[], revision: number): number {

@@ -66,7 +66,7 @@ const isOf = ({ words }: LogRow, name: string): boolean => words.toLowerCase().s
 /** Layers' passes have a time, but no length that the log knows. */
 const editMarks = (rows: readonly LogRow[], ms: Ms): readonly Span[] =>
   rows
-    .filter(({ sign }) => sign === "layer")
+    .filter(({ type, sign }) => type === "TurnEdited" && sign === "layer")
     .map(({ revision, at, layer, layerNumber, change, detail, value }) => ({
       ...{ revision, sign: "layer" as const, layerNumber, verdict: null, fromMs: ms(at), ms: 0, isFailure: false },
       name: `${layer ?? ""} ${change ?? ""} ${detail} ${value}`,

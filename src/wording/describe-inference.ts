@@ -141,8 +141,9 @@ const changedWords = { ...changeWords, shortened: "cut off" } as const;
 const deletedWords = (id: string, found: boolean): string =>
   found ? `${id} is deleted at the server` : `${id} was not at the server any more`;
 
-/** `1,204 tokens in, 87 out` */
+/** `1,204 tokens in, 87 out`; what a provider does not tell is not 0. */
 export function costWords(usage: Usage | undefined): string {
+  if (usage === undefined) return "tokens not told";
   const { inputTokens, outputTokens } = usageOf(usage);
   return `${grouped(inputTokens)} tokens in, ${grouped(outputTokens)} out`;
 }

@@ -5,7 +5,7 @@ import { useDemoStore } from "../support/cli/demo-store.ts";
 const demoStore = useDemoStore();
 
 test.each([
-  [["FOLDER/nothing.bundle"], 2],
+  [["FOLDER/nothing.bundle"], 3],
   [["sqlite:FOLDER/none.db"], 3],
   [["--host", "0.0.0.0"], 2],
   [["--prices", "FOLDER/none.json", "--port", "70000"], 2],
@@ -23,4 +23,10 @@ test.each([
   const outcome = await turnlogHere(["studio", ...typed, "--no-open"], { cwd });
   expect(outcome.code).toBe(code);
   expect(outcome.stderr.trim().split("\n")).toHaveLength(1);
+});
+
+test("a bundle that is not there is missing, and no store", async () => {
+  const { path: cwd } = demoStore();
+  const outcome = await turnlogHere(["studio", "gone.bundle", "--no-open"], { cwd });
+  expect(outcome.stderr.trim()).toBe("turnlog: there is no file gone.bundle: `turnlog export` writes bundles");
 });

@@ -158,7 +158,7 @@ test("says what was answered, and how it went wrong", () => {
     ),
   ).toEqual([
     "answered tool_call weather, assistant “Wait.”, 1,200 tokens in, 34 out",
-    "answered (incomplete) nothing, 0 tokens in, 0 out",
+    "answered (incomplete) nothing, tokens not told",
     "refused (429): slow down",
     "failed (connection): it broke",
     "not continued from again: resp_1 (its server has lost it)",

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { printable } from "../../base/printable.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { studioDocument } from "../../documents/running.ts";
 import { type GuardOptions, guarded, newToken } from "../../studio/guard.ts";
@@ -14,7 +15,7 @@ import { Writing, type WritingOptions } from "../../studio/writing.ts";
 import { builtPage } from "../built-page.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
-import { UsageError } from "../exit-codes.ts";
+import { NotFoundError, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { openBundle } from "../open-bundle.ts";
 import { pricesIn } from "../price-files.ts";
@@ -119,7 +120,10 @@ async function namedStack(file: string | undefined, settings: CliContext["settin
 
 /** A store by its address, a bundle by its path, or the store of `--store`. */
 async function storeAt(context: CliContext, place: string | undefined, use: "read" | "write"): Promise<Opened> {
-  const isBundle = place !== undefined && existsSync(place) && !place.endsWith(".db");
+  const isFile = place !== undefined && existsSync(place);
+  if (!isFile && place?.endsWith(".bundle") === true)
+    throw new NotFoundError(`there is no file ${printable(place)}: \`turnlog export\` writes bundles`);
+  const isBundle = isFile && !place.endsWith(".db");
   if (isBundle && use === "write")
     throw new UsageError(`${place} is a bundle, which is only read: import it into a store to answer what waits`);
   const store = isBundle ? await openBundle(place) : await context.openStore(use, place);
