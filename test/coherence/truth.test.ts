@@ -10,9 +10,10 @@ const call = (name: string, index: number): Said => ({
   ...{ kind: "call", name: "look-up", callId: name, text: ask(name), quotedAs: "{}", shows: [] },
   group: { response: 0, index, size: 2 },
 });
-const result = (callId: string, text: string, heldAs: string): Said => ({
-  ...{ kind: "result", callId, text, heldAs, shows: [], group: null },
-});
+const result = (callId: string, text: string, before: string): Said => {
+  const said = { kind: "result", callId, shows: [], group: null } as const;
+  return { ...said, text, before: { ...said, text: before } };
+};
 
 test("of a message about a late result, the judge expects what it said when it was sent, each by itself", () => {
   const said: readonly Said[] = [
@@ -31,6 +32,15 @@ test("of a message about a late result, the judge expects what it said when it w
 });
 
 const endpoint = { wire: dialects.responses, server: "server" };
+
+test("a message that a server never held, and that was erased since, is as if it were not there", () => {
+  const said: readonly Said[] = [
+    { kind: "user", text: "[erased]", shows: [], group: null, isLeftOut: true },
+    { kind: "user", text: "go on", shows: [], group: null },
+  ];
+  const lines = expectedLines(said, { instructions: "", tools: [] }, endpoint);
+  expect(lines).toEqual(expectedReading([{ kind: "text", role: "user", text: "go on" }]));
+});
 
 test("a system message behind others is read as the wire writes it", () => {
   expect(readAs("Be brief.", dialects["anthropic-threads"])).toContain("<system>\nBe brief.\n</system>");

@@ -240,8 +240,7 @@ export class Speech {
     const contents = held.text === "" ? held.shows.flatMap((part) => contentOf(part) ?? []) : [held.text];
     if (held.kind !== "hosted" && !contents.some(isHeld)) {
       const standIn = this.saidOf(block);
-      if (held.kind === "reasoning") return standIn && { ...standIn, isLeftOut: true };
-      return held.kind === "result" && standIn !== null ? { ...standIn, heldAs: held.text } : standIn;
+      return standIn && { ...standIn, before: held, ...(held.kind === "reasoning" ? { isLeftOut: true } : {}) };
     }
     return { ...held, quotedAs: block.text, ...(held.callId === undefined ? {} : { callId: block.callId ?? "" }) };
   }

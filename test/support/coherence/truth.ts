@@ -26,9 +26,9 @@ export type Said = {
   readonly isCutOff?: boolean;
   /** How a message about its late result quotes a call that the server holds and that was erased since. */
   readonly quotedAs?: string;
-  /** What an erased result was, if nothing that a server holds is it: a message about it may be. */
-  readonly heldAs?: string;
-  /** Reasoning that a request may go without, and went without: what stands around it is as if it were not there. */
+  /** Of a stand-in: what was erased. Nothing that a server holds is that, but a message about a late result may quote it. */
+  readonly before?: Said;
+  /** A request may go without it, and went without: what stands around it is as if it were not there. */
   readonly isLeftOut?: boolean;
   /** A hosted item's type and id. */
   readonly hosted?: { readonly type: string; readonly id: string };
@@ -122,7 +122,7 @@ type OpenCall = {
  */
 function lateText({ said: call }: OpenCall, result: Said, { isRead = () => false }: Endpoint): string {
   const calls = [call.quotedAs ?? call.text, call.text];
-  const [now, ...before] = [result.text, result.heldAs ?? result.text].flatMap((output) =>
+  const [now, ...before] = [result.text, result.before?.text ?? result.text].flatMap((output) =>
     calls.map((quoted) => told({ name: call.name ?? "", quoted, output })),
   );
   return before.find(isRead) ?? now ?? "";
@@ -151,9 +151,10 @@ function readable(said: readonly Said[], endpoint: Endpoint): readonly Line[] {
   };
   for (const [index, given] of said.entries()) {
     let one = given;
+    if (one.isLeftOut === true) continue;
     // What only its own server understands is read nowhere else.
     const isOwn = one.kind === "reasoning" || one.kind === "hosted";
-    if (isOwn && (!intact.has(index) || one.server !== server || one.isLeftOut === true)) continue;
+    if (isOwn && (!intact.has(index) || one.server !== server)) continue;
     let parts = partsTaken(said, index, { wire, server });
     // A message of which nothing can be said is as if it were not there.
     if (parts === null) continue;

@@ -120,7 +120,10 @@ export class WorldJudge {
       const isApart = this.#dialect.systemStandsFirst === true;
       const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked);
       const endpoint = { wire: this.#dialect, server: asked.server, isRead };
-      const expected = expectedLines(rest, { instructions, tools }, endpoint);
+      // What this wire had no form for is not held by a server that was sent it before the erasure, and may be by another.
+      const before = rest.map((one) => one.before ?? one);
+      const wasOmitted = before.map((_, index) => partsTaken(before, index, endpoint) === null);
+      const options = isContinued(request.body) ? leftOutOf(rest, wasOmitted) : [rest];
       const losses = this.#losses(known, asked);
       if (losses.parts > 0) this.#tally.omitted += 1;
       if (losses.files > 0) this.#tally.elsewhere += 1;
@@ -130,10 +133,13 @@ export class WorldJudge {
       if (known.some(({ text }) => this.#speech.isNote(text))) this.#tally.interrupted += 1;
       if (rest.length < known.length) this.#tally.instructed += 1;
       const isCompared = (line: string): boolean => !mayLackHosted || !line.includes("web_search_call");
-      const judgement = judge(expected.filter(isCompared), lines.filter(isCompared), {
-        reasoning: mayLackReasoning ? "subset" : "exact",
-      });
-      if (!judgement.coherent) this.blame(`request ${this.#judged}: ${judgement.summary}`);
+      const judged = (of: readonly Said[]) =>
+        judge(expectedLines(of, { instructions, tools }, endpoint).filter(isCompared), lines.filter(isCompared), {
+          reasoning: mayLackReasoning ? "subset" : "exact",
+        });
+      const judgement = judged(rest);
+      if (!judgement.coherent && !options.some((each) => judged(each).coherent))
+        this.blame(`request ${this.#judged}: ${judgement.summary}`);
     }
   }
 
@@ -172,6 +178,16 @@ export class WorldJudge {
     if (status === 400 && (isOfThread || isChained) && this.#speech.hasSkips) return true;
     return this.hasForgotten && (status === 404 || (status === 400 && isChained));
   }
+}
+
+/** What may have been said: each stand-in whose content was omitted is there or not. */
+function leftOutOf(said: readonly Said[], wasOmitted: readonly boolean[]): readonly (readonly Said[])[] {
+  let options: readonly (readonly Said[])[] = [[]];
+  for (const [index, one] of said.entries()) {
+    const may = one.before !== undefined && wasOmitted[index] === true;
+    options = options.flatMap((each) => [[...each, one], ...(may ? [[...each, { ...one, isLeftOut: true }]] : [])]);
+  }
+  return options;
 }
 
 /** Whether a request goes on from what a server holds. */
