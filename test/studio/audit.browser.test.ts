@@ -57,6 +57,8 @@ test("a damaged store is red, with the place and what to do; the page is accessi
     await page.getByRole("heading", { name: "1 stream of 1 damaged" }).waitFor();
     await page.getByRole("link", { name: `${id}@20` }).waitFor();
     await page.getByText(/continues from before it/).waitFor();
+    await page.locator(".mono", { hasText: `turnlog fork ${id}@19` }).waitFor();
+    expect(await page.locator("main").textContent()).not.toContain("`");
     await expectFits(page, `at ${width}`);
     if (width === 1440 || width === 390) await expectAccessible(page);
     expect(page.faults).toEqual([]);

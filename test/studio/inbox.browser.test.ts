@@ -34,6 +34,9 @@ describe("a person who answers what waits", () => {
     await page.getByText("Approved as ann.").waitFor();
     await page.getByRole("link", { name: "Inbox 6 waiting" }).waitFor();
     expect(studio.did).toEqual([{ train: "06:26", day: "Friday" }]);
+    // What was asked stays beside the answer.
+    expect(await page.locator("pre.input").textContent()).toContain('"train": "06:26"');
+    expect(await page.locator(".lead strong").textContent()).toBe("it spends 119 euros.");
     // The next key answers nothing else.
     await page.keyboard.press("a");
     await page.keyboard.press("d");
@@ -58,6 +61,7 @@ describe("a person who answers what waits", () => {
     await input.fill('{"train":"08:26","day":"Friday"}');
     await page.getByRole("button", { name: /Approve with this input/ }).click();
     await page.getByText("Approved with another input as ann.").waitFor();
+    await page.locator("pre.input", { hasText: "08:26" }).waitFor();
     expect(studio.did).toEqual([{ train: "08:26", day: "Friday" }]);
     expect(page.faults).toEqual([]);
   });

@@ -147,6 +147,27 @@ describe("the keys of a conversation", () => {
     await page.locator(".rows-table").waitFor();
   });
 
+  test("Ctrl K opens a conversation under an id of the caller's own", async () => {
+    await studio.store.conversation("order-17").append("Where is it?");
+    await at("?r=24", ["Control+k"], "24");
+    await page.getByRole("combobox").fill("order-17");
+    await page.getByRole("option", { name: "Open the conversation order-17" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Where is it?" }).waitFor();
+  });
+
+  test("the lists of keys begin in one line", async () => {
+    await at("?r=24", ["?"], "24");
+    await page.getByRole("heading", { name: "Keys" }).waitFor();
+    const tops = await page.evaluate<readonly number[]>(`(() => {
+      const boxes = [...document.querySelectorAll(".help h3")].map((each) => each.getBoundingClientRect());
+      return [...new Set(boxes.map(({ left }) => left))].map((left) => Math.min(...boxes.filter((box) => box.left === left).map(({ top }) => top)));
+    })()`);
+    expect(tops).toHaveLength(2);
+    expect(tops[0]).toBe(tops[1]);
+    await page.keyboard.press("Escape");
+  });
+
   test("Back returns to what was seen before a jump, and a reload shows the same", async () => {
     await at("?r=24", [], "24");
     await page.keyboard.press("b");

@@ -57,7 +57,7 @@ test("a person asks what would have been without a layer, and lands at the first
   expect(page.faults).toEqual([]);
 });
 
-test("a stack that fails runs says which, and by which layer", async () => {
+test("a stack that fails runs says how many in the same way, which first, and by which layer", async () => {
   const stack = await stackIn(file);
   const broken = defineMiddleware({ name: "broken", version: "1" }, () => () => {
     throw new TypeError("there is no result");
@@ -70,7 +70,9 @@ test("a stack that fails runs says which, and by which layer", async () => {
   await page.getByRole("heading", { name: "8 of 8 requests would have been different" }).waitFor();
   await page
     .getByRole("status", { name: "Verdict" })
-    .getByText(/run_\w+ would have failed by layer broken \(layer-failed\): there is no result\./)
+    .getByText(
+      / then\. 5 runs, run_\w+ first, would have failed by layer broken \(layer-failed\): there is no result\.$/,
+    )
     .waitFor();
   await expectAccessible(page);
   expect(page.faults).toEqual([]);

@@ -139,7 +139,7 @@ function Shown({ overview }: { readonly overview: Overview }) {
                 <h2>Event r{grouped(damage.revision)} cannot be read</h2>
                 <p>
                   {damage.message}. Everything before r{grouped(damage.revision)} is sound; what events changed from
-                  there on is unknown. turnlog verify {id} says more.
+                  there on is unknown. <span class="mono">turnlog verify {id}</span> says more.
                 </p>
               </div>
               <div class="actions">

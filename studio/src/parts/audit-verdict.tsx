@@ -3,6 +3,7 @@ import type { AuditDocument, AuditResult } from "../../../src/studio/audit-docum
 import { age, counted, duration, grouped } from "../format.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
 import { CheckIcon, ClockIcon, WarnIcon } from "./icons.tsx";
+import { WithCode } from "./with-code.tsx";
 
 /** What was found, how long ago, and what it does not cover. */
 export function Verdict({ audit }: { readonly audit: AuditDocument }) {
@@ -11,7 +12,7 @@ export function Verdict({ audit }: { readonly audit: AuditDocument }) {
     return (
       <Banner
         title="This cannot be verified: its texts are redacted"
-        text="turnlog verify --bundle checks the redacted bundle."
+        text="`turnlog verify --bundle` checks the redacted bundle."
       />
     );
   if (running !== null) return <Progress {...running} />;
@@ -111,7 +112,9 @@ function Banner({
       {tone === "good" ? <CheckIcon class="good" /> : tone === "none" ? <ClockIcon /> : <WarnIcon class={tone} />}
       <div>
         <h2>{title}</h2>
-        <p>{text}</p>
+        <p>
+          <WithCode text={text} />
+        </p>
       </div>
     </section>
   );
@@ -146,7 +149,10 @@ export function Problems({ audit: { last } }: { readonly audit: AuditDocument })
             <td class="bad">{kind}</td>
             <td class="long">
               {printable(message)}
-              <span class="text-3"> {next}</span>
+              <span class="text-3">
+                {" "}
+                <WithCode text={next} />
+              </span>
             </td>
           </tr>
         ))}

@@ -34,8 +34,10 @@ export function Row({
         <span class="title">{title ?? begins ?? id}</span>
         <Status row={row} />
         <span class="begins cut text-3">
-          {parent !== null ? `${origin === "fork" ? "Fork" : "Child"} of ${parent.slice(0, 16)}… ` : ""}
-          {title === null ? "" : (begins ?? "")}
+          {[
+            ...(parent === null ? [] : [`${origin === "fork" ? "Fork" : "Child"} of ${shortened(parent)}`]),
+            ...(title === null || begins === null ? [] : [begins]),
+          ].join(" · ")}
         </span>
       </span>
       <span class="num mid-only">{grouped(events)}</span>
@@ -67,6 +69,9 @@ export function Row({
     </a>
   );
 }
+
+/** The beginning of an id, long enough to tell it from others. */
+const shortened = (id: string): string => (id.length > 17 ? `${id.slice(0, 16)}…` : id);
 
 const chainWords = ({ chained, rebased, full, requests }: Listed): string =>
   requests === 0 ? "no requests" : `${chained} chained, ${rebased} rebased, ${full} full`;

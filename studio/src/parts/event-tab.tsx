@@ -26,7 +26,9 @@ export function EventTab({ conversation, revision, version }: TabProps) {
           <span />
           <div>
             <h2>Event r{grouped(revision)} is not what was written</h2>
-            <p>{data.problem}. Everything before it is sound; turnlog verify says more.</p>
+            <p>
+              {data.problem}. Everything before it is sound; <span class="mono">turnlog verify</span> says more.
+            </p>
           </div>
         </div>
       )}

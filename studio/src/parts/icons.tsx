@@ -39,7 +39,7 @@ export const ClockIcon = (props: IconProps) => (
 );
 export const WarnIcon = (props: IconProps) => <Svg d="M8 2.2 14.5 13.5h-13ZM8 6.5v3.2M8 11.4v.6" {...props} />;
 
-/** How a request was sent: ring, filled circle, bent arrow, cross. */
+/** How a request was sent: ring, filled circle, bent arrow, cross; or that it failed: the triangle of failures in the log. */
 export function ChainSign({ verdict, label }: { readonly verdict: Verdict | "nothing"; readonly label?: string }) {
   const told = label === undefined ? {} : { label };
   switch (verdict) {
@@ -48,8 +48,9 @@ export function ChainSign({ verdict, label }: { readonly verdict: Verdict | "not
       return <Svg d="M8 11.5a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7Z" fill {...told} />;
     case "rebased":
       return <Svg class="warn" d="M6 3 2.5 6.5 6 10M3 6.5h6.5a3.5 3.5 0 0 1 3.5 3.500V13" {...told} />;
-    case "full":
     case "failed":
+      return <WarnIcon class="bad" {...told} />;
+    case "full":
       return <Svg class="bad" d="m4 4 8 8M12 4l-8 8" {...told} />;
     case "whole":
       return <Svg d="M4.500 4.500h7v7h-7Z" fill {...told} />;

@@ -45,7 +45,6 @@ export function InboxActions({ item, document, writing, isThere, edited, keep }:
     keep(item);
     try {
       acted.value = await send<ActedDocument>(`/api/inbox/${item.conversation}`, body);
-      edited.value = null;
     } catch (error) {
       failed.value =
         error instanceof SourceError ? error : new SourceError({ code: "internal", message: String(error), hint: "" });

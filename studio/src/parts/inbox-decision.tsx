@@ -38,10 +38,14 @@ export function InboxDecision({
     if (isLoaded) title.current?.focus({ preventScroll: true });
   }, [isLoaded]);
   const edited = useSignal<string | null>(null);
+  const asked = useRef<InboxItemDocument | null>(null);
   if (error !== null && data === null) return <Failure error={error} what="This cannot be shown" retry={retry} />;
   if (data === null) return isSlow ? <Skeleton rows={8} /> : null;
+  // What was asked stays beside its answer: the log does not ask it any more.
+  if (asked.current === null || asked.current.waiting === null || data.waiting !== null) asked.current = data;
+  const { waiting } = asked.current;
   const [before, after] = questionOf(kind);
-  const [lead, strong] = leadOf(kind, data);
+  const [lead, strong] = leadOf(kind, asked.current);
   const to = conversationPath(conversation, data.revision);
   return (
     <article>
@@ -54,10 +58,10 @@ export function InboxDecision({
         {lead}
         <strong>{printable(strong)}</strong>
       </p>
-      {data.waiting === null ? null : (
+      {waiting === null ? null : (
         <Field name="Input">
-          {edited.value === null ? (
-            <pre class="input">{printableJson(JSON.stringify(data.waiting.input, null, 2))}</pre>
+          {edited.value === null || !isThere ? (
+            <pre class="input">{printableJson(edited.value ?? JSON.stringify(waiting.input, null, 2))}</pre>
           ) : (
             <textarea
               class="input"
@@ -68,17 +72,17 @@ export function InboxDecision({
               onInput={(event) => (edited.value = event.currentTarget.value)}
             />
           )}
-          <p class="small text-3">{inputWords(data)}</p>
+          <p class="small text-3">{inputWords(asked.current)}</p>
         </Field>
       )}
       <Field name="What led here">
-        <Led document={data} />
+        <Led document={asked.current} />
         <a href={hrefOf(to)} onClick={(event) => follow(event, to)}>
           Open the conversation at r{grouped(data.revision)}
         </a>
       </Field>
       <Field name="Then">
-        {consequencesOf(kind, data).map((sentence) => (
+        {consequencesOf(kind, asked.current).map((sentence) => (
           <p key={sentence} class="text-2">
             {printable(sentence)}
           </p>

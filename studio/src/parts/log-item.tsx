@@ -43,7 +43,8 @@ export function GroupRow({
       <span class="value">
         {group.state === "open" ? <span class="live">open</span> : null}
         {!isOpen && isBroken ? <ChainSign verdict={group.worst} label={group.worst} /> : null}
-        {grouped(group.from)}–{grouped(group.to)}
+        {grouped(group.from)}
+        {group.to === group.from ? "" : `–${grouped(group.to)}`}
       </span>
     </div>
   );
@@ -77,19 +78,18 @@ type EventRowProps = {
   readonly row: LogRow | null;
   readonly top: number;
   readonly isSelected: boolean;
-  readonly isWide: boolean;
   readonly place: number;
   readonly count: number;
   readonly onSelect: (revision: number) => void;
 };
 
-export function EventRow({ revision, row, top, isSelected, isWide, place, count, onSelect }: EventRowProps) {
+export function EventRow({ revision, row, top, isSelected, place, count, onSelect }: EventRowProps) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys.
     // biome-ignore lint/a11y/useFocusableInteractive: the list keeps the focus.
     <div
       id={`row-${revision}`}
-      class={`log-row ${row?.sign ?? ""} ${isWide ? "wide" : ""}`}
+      class={`log-row ${row?.sign ?? ""}`}
       style={{ top: `${top}px` }}
       role="option"
       aria-selected={isSelected}
@@ -123,7 +123,9 @@ function RowWords({ row }: { readonly row: LogRow }) {
           <span class={`hue ${hueOf(layer)}`}>{words}</span>
         )}
         {change === null ? "" : ` ${change}`}
-        {detail === "" ? null : <span class={tone}> {detail}</span>}
+        {detail === "" ? null : (
+          <span class={tone}>{`${sign === "bad" && problem === null ? ":" : ""} ${detail}`}</span>
+        )}
         {problem === null ? null : <>: {problem}</>}
       </span>
       <span class="value">{value}</span>

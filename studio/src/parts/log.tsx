@@ -59,7 +59,6 @@ export function Log(props: LogProps) {
     const isSeen = top >= current.scrollTop && top + rowHeight <= current.scrollTop + current.clientHeight;
     if (!isSeen) current.scrollTop = Math.max(0, top - current.clientHeight / 2);
   }, [selected, revision, isOpen]);
-  const isWide = overview.events > 9_999;
   return (
     <aside class={`log ${isOpen ? "is-open" : ""}`} aria-label="Log">
       <div class="log-filter">
@@ -91,7 +90,14 @@ export function Log(props: LogProps) {
         {filter !== "" && found.rows.length === 0 && found.error === null && found.isThere ? (
           <p class="empty text-3">No event matches.</p>
         ) : null}
-        <div class="log-space" style={{ height: `${items.length * rowHeight}px` }} role="presentation">
+        <div
+          class="log-space"
+          style={{
+            height: `${items.length * rowHeight}px`,
+            "--digits": grouped(Math.max(0, overview.events - 1)).length,
+          }}
+          role="presentation"
+        >
           {shown.map((item, index) => {
             const top = (first + index) * rowHeight;
             if (item.kind === "gap")
@@ -112,7 +118,6 @@ export function Log(props: LogProps) {
                 row={rows.get(item.revision) ?? found.rows.find((row) => row.revision === item.revision) ?? null}
                 top={top}
                 isSelected={item.revision === revision}
-                isWide={isWide}
                 place={first + index}
                 count={items.length}
                 onSelect={props.onSelect}

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { type Command, commands } from "../keys.ts";
-import { go } from "../route.ts";
+import { conversationPath, go } from "../route.ts";
 import { Dialog } from "./dialog.tsx";
 import { SearchIcon } from "./icons.tsx";
 
@@ -24,7 +24,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
           aria-controls="palette-options"
           aria-activedescendant={found.length === 0 ? undefined : `option-${at}`}
           aria-label="Go to"
-          placeholder="A page, a command, or a revision such as r24"
+          placeholder="A page, a command, a conversation’s id, or a revision such as r24"
           value={text.value}
           autoFocus
           onInput={(event) => {
@@ -69,15 +69,18 @@ function optionsFor(text: string): readonly Command[] {
     revision === undefined || goTo === undefined
       ? []
       : [{ key: "", words: `Revision ${revision}`, group: "", run: () => jumpTo.value?.(Number(revision)) }];
-  const isConversation = /^cnv_[\w-]+$/.test(text.trim());
-  const open: readonly Command[] = isConversation
-    ? [{ key: "", words: `Open ${text.trim()}`, group: "", run: () => go(`/c/${text.trim()}`) }]
+  const id = text.trim();
+  const open: readonly Command[] = isConversationId(id)
+    ? [{ key: "", words: `Open the conversation ${id}`, group: "", run: () => go(conversationPath(id)) }]
     : [];
   const listed = commands.value.filter(
     ({ isKeyOnly, words }) => isKeyOnly !== true && words.toLowerCase().includes(wanted),
   );
-  return [...jump, ...open, ...listed].slice(0, 40);
+  return [...jump, ...listed.slice(0, 40), ...open];
 }
+
+/** Also an id of the caller's own, which may be any word: such a word is offered behind the commands that have it. */
+const isConversationId = (text: string): boolean => /^[\w-]{1,128}$/.test(text);
 
 /** Goes to a revision of the conversation that is shown. */
 export const jumpTo: { value: ((revision: number) => void) | null } = { value: null };

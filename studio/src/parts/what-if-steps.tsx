@@ -32,15 +32,29 @@ export function Verdict({
           Broken chains: {grouped(recorded.broken)} before, {grouped(otherwise.broken)} then. Sent:{" "}
           {bytes(recorded.bytes)} before, {bytes(otherwise.bytes)} then.
           {unknown === null ? "" : ` Unknown from there on: ${unknown.what}, in ${unknown.runId}.`}
-          {failures.map(
-            ({ runId, kind, message, layer }) =>
-              ` ${runId} would have failed${layer === null ? "" : ` by layer ${layer}`} (${kind}): ${message}.`,
-          )}
+          {failureWords(failures)}
           {wanted === null ? "" : ` No request at r${grouped(Number(wanted))} was made again.`}
         </p>
       </div>
     </section>
   );
+}
+
+/** How many ways to fail are told. */
+const mostFailures = 3;
+
+/** Runs that fail in the same way are told at once, with the first of them. */
+function failureWords(failures: CounterfactualDocument["failures"]): string {
+  const wayOf = ({ layer, kind, message }: (typeof failures)[number]): string => JSON.stringify([layer, kind, message]);
+  const ways = [...Map.groupBy(failures, wayOf).values()];
+  const told = ways.slice(0, mostFailures).map(([first, ...more]) => {
+    if (first === undefined) return "";
+    const { runId, kind, message, layer } = first;
+    const who = more.length === 0 ? runId : `${counted(more.length + 1, "run")}, ${runId} first,`;
+    return ` ${who} would have failed${layer === null ? "" : ` by layer ${layer}`} (${kind}): ${message}.`;
+  });
+  const rest = ways.slice(mostFailures).flat().length;
+  return `${told.join("")}${rest === 0 ? "" : ` ${counted(rest, "further run")} would have failed otherwise.`}`;
 }
 
 /** Every request of either stack, side by side. */

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { WhyPage } from "../../../src/studio/why-page.ts";
 import { describeCacheCause } from "../../../src/wording/describe-cache.ts";
 import { describeRequestReason } from "../../../src/wording/describe-reason.ts";
+import { endpointLabel } from "../../../src/wording/labels.ts";
 import { bytes, counted, dateAndTime, grouped } from "../format.ts";
 import { useLoaded } from "../source.ts";
 import type { TabProps } from "./actor-name.tsx";
@@ -97,8 +98,11 @@ function factsOf(why: WhyPage): readonly Fact[] {
       `${counted(why.blocks - decision.sendFrom, "block")} of ${grouped(why.blocks)}, ${bytes(why.bytes)}${full}`,
     ],
     ["Mode", `${mode}${modeChosen === null ? "" : `, chosen by the engine: ${modeChosen}`}`],
-    ["Asked", `${scope}${model === null ? "" : `, model ${model}`}${route === null ? "" : `, route ${route}`}`],
-    ...failedBefore.map((failed): Fact => ["Failed before", failed]),
+    [
+      "Asked",
+      `${endpointLabel(scope)}${model === null ? "" : `, model ${model}`}${route === null ? "" : `, route ${route}`}`,
+    ],
+    ...failedBefore.map((failed): Fact => ["Failed before", endpointLabel(failed)]),
     ...(brokenBy === null ? [] : [["Chain broken by", `${differenceWords(brokenBy)}, ${brokenBy.block}`] as const]),
     ...(before === null
       ? []
