@@ -8,10 +8,40 @@ import { closeBrowser, openStudio } from "../support/studio/browser.ts";
 
 afterAll(closeBrowser);
 
+const price = { input_cost_per_token: 0.0000013, output_cost_per_token: 0.0000017, litellm_provider: "openai" };
+
+test("bytes stand apart from long times, and from money, in a cell of the strip", async () => {
+  const folder = temporaryFolder();
+  const [address, prices] = [`sqlite:${folder.file("turnlog.db")}`, folder.file("prices.json")];
+  writeFileSync(prices, JSON.stringify({ scripted: price }));
+  await using store = await openStore(address);
+  const talk = store.conversation("talk");
+  await talk.append("A long text. ".repeat(900));
+  const model = scripted(["Hi."]);
+  const infer: typeof model.infer = async (request) => {
+    await new Promise((over) => setTimeout(over, 1_100));
+    return model.infer(request);
+  };
+  await talk.run(createEngine({ provider: { ...model, infer } }));
+  await using studio = await openStudio(address, { prices });
+  const page = await studio.visit("/c/talk");
+  const gap = `(() => {
+    const [cell] = document.querySelectorAll(".strip-numbers");
+    const range = document.createRange();
+    range.selectNode(cell.firstChild);
+    return cell.querySelector("span").getBoundingClientRect().left - range.getBoundingClientRect().right;
+  })()`;
+  await page.locator(".strip-numbers", { hasText: / s$/ }).waitFor();
+  expect(await page.evaluate<number>(gap)).toBeGreaterThan(4);
+  await page.locator(".strip-switch").click();
+  await page.locator(".strip-numbers", { hasText: "$" }).waitFor();
+  expect(await page.evaluate<number>(gap)).toBeGreaterThan(4);
+  expect(page.faults).toEqual([]);
+});
+
 test("what a request cost that nobody told is not told, and misses that were none cost nothing", async () => {
   const folder = temporaryFolder();
   const [address, prices] = [`sqlite:${folder.file("turnlog.db")}`, folder.file("prices.json")];
-  const price = { input_cost_per_token: 0.001, output_cost_per_token: 0.001, litellm_provider: "openai" };
   writeFileSync(prices, JSON.stringify({ scripted: price }));
   await using store = await openStore(address);
   const broken = { error: { status: 500, message: "no" } };
