@@ -38,7 +38,9 @@ async function openLocating({ isLayered = true, afterMs = 0 }) {
     return model.infer(request);
   };
   const middleware = isLayered ? [pass] : [];
-  return await openStudio(address, { engine: createEngine({ provider: { ...model, infer }, tools: [locate], middleware }) });
+  return await openStudio(address, {
+    engine: createEngine({ provider: { ...model, infer }, tools: [locate], middleware }),
+  });
 }
 
 test("a result whose run cannot go on is recorded, and the page says both", async () => {
