@@ -72,8 +72,10 @@ export type ActedDocument = {
   readonly did: "approve" | "edit" | "deny" | "settle" | "resume" | "run" | "abandon";
   /** False if the same had been recorded before. */
   readonly isNew: boolean;
-  /** `waits`: for more decisions; `going`: the run goes on; `done`: it has ended. */
-  readonly state: "waits" | "going" | "done";
+  /** `waits`: for more decisions; `going`: the run goes on; `done`: it has ended; `stopped`: what was decided is recorded, and the run did not go on. */
+  readonly state: "waits" | "going" | "done" | "stopped";
   /** How many more it waits for. */
   readonly waitsFor: number;
+  /** Why a run that stopped did not go on; null otherwise. */
+  readonly problem: string | null;
 };

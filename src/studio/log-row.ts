@@ -186,8 +186,9 @@ function namesIn(edit: Edit, { labels }: BlockLabels): readonly string[] {
 }
 
 export function holeRow({ revision, at, type }: StoredEnvelope, { by, reason }: RecordedSkip): LogRow {
-  const sentence = `${excerpt(type, 40)} skipped by ${describeActor(by)}: ${excerpt(reason, 160)}`;
-  return rowOf({ revision, at, type, sign: "hole", sentence }, { words: "Skipped", detail: sentence });
+  const [what, why] = [excerpt(type, 40), `by ${describeActor(by)}: ${excerpt(reason, 160)}`];
+  const sentence = `${what} skipped ${why}`;
+  return rowOf({ revision, at, type, sign: "hole", sentence }, { words: "Skipped", detail: `${what}, ${why}` });
 }
 
 export function unreadableRow({ revision, at, type }: StoredEnvelope, error: Error): LogRow {

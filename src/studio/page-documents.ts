@@ -100,6 +100,8 @@ export type Totals = {
   /** As `turnlog cache` adds up: of the requests whose providers report what they read. */
   readonly cache: { readonly requests: number; readonly input: number; readonly read: number; readonly lost: number };
   readonly written: number;
+  /** Requests whose tokens no provider told: they may have cost something. */
+  readonly untold: number;
   readonly money: string | null;
   readonly missMoney: string | null;
 };

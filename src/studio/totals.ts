@@ -19,6 +19,7 @@ export function totalsOf({ steps, costs }: Reel, prices: PriceFile | null): Tota
   }
   const written = costs.all.flatMap((cell) => Object.values(cell.written)).reduce((all, each) => all + each, 0);
   return {
+    untold: costs.all.reduce((all, { untold }) => all + untold, 0),
     ...{ ...sum, written, missMoney, cache: { requests, ...tokens } },
     money: prices === null ? null : moneyOf(costs.all, prices).total,
   };

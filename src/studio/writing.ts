@@ -103,7 +103,7 @@ export class Writing {
       case "abandon": {
         const ended = await conversation.abandon({ takeover: answer.takeover, actor });
         this.#problems.delete(conversation.id);
-        return { conversation: conversation.id, did: "abandon", isNew: ended !== null, state: "done", waitsFor: 0 };
+        return acted(conversation, { did: "abandon", isNew: ended !== null }, { state: "done" });
       }
       case "run":
         return this.#start(conversation, { did: "run", isNew: true }, () => conversation.run(this.#engine));
@@ -116,13 +116,17 @@ export class Writing {
     }
   }
 
-  /** Goes on with a run in which nothing is left to decide. */
-  async #goOn(conversation: Conversation, done: Pick<ActedDocument, "did" | "isNew">): Promise<ActedDocument> {
+  /** Goes on with a run in which nothing is left to decide. What was decided is recorded by now, so a run that does not go on is no refusal. */
+  async #goOn(conversation: Conversation, done: Done): Promise<ActedDocument> {
     const { run } = await (await conversation.at(-1)).load();
     const waitsFor = run?.waitingFor.length ?? 0;
-    if (waitsFor > 0 || run === null)
-      return { conversation: conversation.id, ...done, state: waitsFor > 0 ? "waits" : "done", waitsFor };
-    return this.#start(conversation, done, () => conversation.resume(this.#engine));
+    if (waitsFor > 0) return acted(conversation, done, { state: "waits", waitsFor });
+    if (run === null) return acted(conversation, done, { state: "done" });
+    try {
+      return await this.#start(conversation, done, () => conversation.resume(this.#engine));
+    } catch (error) {
+      return acted(conversation, done, { state: "stopped", problem: excerpt(messageOf(error), 400) });
+    }
   }
 
   /**
@@ -130,12 +134,9 @@ export class Writing {
    *
    * @throws what the run failed with by then.
    */
-  async #start(
-    { id }: Conversation,
-    done: Pick<ActedDocument, "did" | "isNew">,
-    work: () => Promise<unknown>,
-  ): Promise<ActedDocument> {
-    if (this.#going.has(id)) return { conversation: id, ...done, isNew: false, state: "going", waitsFor: 0 };
+  async #start(conversation: Conversation, done: Done, work: () => Promise<unknown>): Promise<ActedDocument> {
+    const { id } = conversation;
+    if (this.#going.has(id)) return acted(conversation, { ...done, isNew: false }, { state: "going" });
     this.#problems.delete(id);
     const going = work().finally(() => this.#going.delete(id));
     this.#going.set(id, going);
@@ -144,7 +145,7 @@ export class Writing {
     try {
       const state = await Promise.race([going.then(stateAfter), timer.promise]);
       if (state === "going") going.catch((error: unknown) => this.#note(id, error));
-      return { conversation: id, ...done, state, waitsFor: 0 };
+      return acted(conversation, done, { state });
     } catch (error) {
       this.#note(id, error);
       throw error;
@@ -159,6 +160,14 @@ export class Writing {
     this.#problems.set(id, excerpt(messageOf(error), 400));
   }
 }
+
+type Done = Pick<ActedDocument, "did" | "isNew">;
+
+const acted = (
+  { id }: Conversation,
+  done: Done,
+  { state, waitsFor = 0, problem = null }: Pick<ActedDocument, "state"> & Partial<ActedDocument>,
+): ActedDocument => ({ conversation: id, ...done, state, waitsFor, problem });
 
 const isRecorded = ({ code }: { readonly code: string }): boolean => ["run-failed", "run-cancelled"].includes(code);
 

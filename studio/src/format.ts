@@ -19,7 +19,7 @@ export const sumOfBytes = (count: number): string => (count < 1_000_000 ? bytes(
 
 /** `149 ms`, `1.2 s` */
 export function duration(ms: number): string {
-  if (ms < 10_000) return `${grouped(ms)} ms`;
+  if (ms < 1_000) return `${grouped(ms)} ms`;
   if (ms < 100_000) return `${(ms / 1_000).toFixed(1)} s`;
   return ms < 6_000_000 ? `${grouped(ms / 60_000)} min` : `${grouped(ms / 3_600_000)} h`;
 }

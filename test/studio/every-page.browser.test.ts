@@ -70,7 +70,7 @@ const emptyPages: typeof pages = [
   ["/report", "There is no report"],
 ];
 
-const widths = [1440, 1024, 390] as const;
+const widths = [1440, 1024, 820, 390] as const;
 
 /** What scrolls sideways, too, or is as wide as what it is in. */
 const twoWays = `[...document.querySelectorAll("*")]

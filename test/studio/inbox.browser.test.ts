@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
-import { tool } from "../../src/engine/stack/tool.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { externalTool, tool } from "../../src/engine/stack/tool.ts";
+import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { calling } from "../support/run/tool-runs.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
@@ -20,6 +22,46 @@ async function openWaiting({ writes = true } = {}) {
   const studio = await openStudio(address, writes ? { engine: agent.engine } : {});
   return Object.assign(studio, { did: agent.did });
 }
+
+/** A studio over a run that waits for an external tool. Its engine may lack the layer of the run, and its model takes its time. */
+async function openLocating({ isLayered = true, afterMs = 0 }) {
+  const address = `sqlite:${temporaryFolder().file("turnlog.db")}`;
+  const locate = externalTool({ name: "locate", description: "Asks where", inputSchema: z.object({}) });
+  const model = scripted([calling(["locate", "{}"]), "In Ghent."]);
+  const pass = defineMiddleware({ name: "pass", version: "1.0.0" }, (next) => (turn) => next(turn));
+  await using store = await openStore(address);
+  const talk = store.conversation("talk");
+  await talk.append("Where am I?");
+  await talk.run(createEngine({ provider: model, tools: [locate], middleware: [pass] }));
+  const infer: typeof model.infer = async (request) => {
+    await new Promise((over) => setTimeout(over, afterMs));
+    return model.infer(request);
+  };
+  const middleware = isLayered ? [pass] : [];
+  return await openStudio(address, {
+    engine: createEngine({ provider: { ...model, infer }, tools: [locate], middleware }),
+  });
+}
+
+test("a result whose run cannot go on is recorded, and the page says both", async () => {
+  await using studio = await openLocating({ isLayered: false });
+  const page = await studio.visit("/inbox");
+  await page.getByRole("textbox", { name: "Result" }).fill("Ghent");
+  await page.getByRole("button", { name: /Record the result/ }).click();
+  await page.getByText("Settled as ann. That is recorded, but the run did not go on: ").waitFor();
+  expect(await page.getByText("This was not done").count()).toBe(0);
+  await page.getByRole("button", { name: "From outside 0" }).waitFor();
+});
+
+test("a run that went on when the answer came has its end on the page", async () => {
+  await using studio = await openLocating({ afterMs: 1_500 });
+  const page = await studio.visit("/inbox");
+  await page.getByRole("textbox", { name: "Result" }).fill("Ghent");
+  await page.getByRole("button", { name: /Record the result/ }).click();
+  await page.getByText("Settled as ann. The run goes on.").waitFor();
+  await page.getByText("Settled as ann. The run has ended.").waitFor();
+  expect((await studio.store.conversation("talk").turn()).last?.text).toBe("In Ghent.");
+});
 
 describe("a person who answers what waits", () => {
   test("sees how much waits on every page, approves a call by its key, and the run goes on", async () => {
@@ -97,8 +139,13 @@ describe("a person who answers what waits", () => {
     await page.getByText("Resumed as ann.").waitFor();
     await page.goto(`${studio.url}/inbox?c=${waitingIds.failed}`);
     await page.getByText("the model is overloaded.").waitFor();
+    const place = page.getByRole("link", { name: "Open the conversation at r" });
+    const before = await place.textContent();
     await page.keyboard.press("r");
     await page.getByText("Run again as ann.").waitFor();
+    // What was asked stays, also once the page has read what came of it.
+    await expect.poll(() => place.textContent()).not.toBe(before);
+    expect(await page.locator(".lead strong").textContent()).toBe("the model is overloaded.");
     await page.goto(`${studio.url}/inbox?c=${waitingIds.elsewhere}`);
     await page.getByText("4711 on not-").waitFor();
     await page.getByRole("button", { name: /Take it over/ }).click();

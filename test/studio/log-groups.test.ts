@@ -38,6 +38,7 @@ test("an event that cannot be read, and one that was skipped, has its row in the
     expect(ranges(overview).map(([from]) => from)).toContain(second);
     const { rows } = await here.get<LogPage>(`/api/c/talk/log?from=${second}&n=1`);
     expect(rows[0]).toMatchObject({ revision: second, sign });
+    if (sign === "hole") expect(rows[0]?.detail).toBe("BlockAppended, by operator: a disk fault");
     if (sign === "bad") await here.store.conversation("talk").skipEvent(second, "a disk fault");
   }
 });

@@ -61,6 +61,8 @@ export function Row({
           ""
         ) : cost.money.total === null ? (
           <span class="zero">not priced</span>
+        ) : cost.untold.requests > 0 && cost.untold.requests === cost.requests ? (
+          <span class="zero">not told</span>
         ) : (
           money(cost.money.total)
         )}

@@ -31,9 +31,9 @@ export function Figures({ bill: { total }, days, caches, misses }: FiguresProps)
         <dd class={caches !== null && caches.tokens.lost > 0 ? "warn" : ""}>
           {caches === null
             ? ""
-            : caches.money === null
+            : caches.money === null && (caches.prices === null || caches.tokens.lost > 0)
               ? counted(caches.tokens.lost, "token")
-              : money(caches.money, true)}
+              : money(caches.money ?? "0", true)}
         </dd>
         <dd>{caches === null ? "" : missWords(caches, total.money.total)}</dd>
       </dl>

@@ -43,13 +43,13 @@ export function Rows({ bill: { rows, rest, total }, by }: { readonly bill: Bill;
         <tr>
           <th>{by.slice(0, 1).toUpperCase() + by.slice(1)}</th>
           <th class="num">Requests</th>
-          <th class="num mid-only">Bytes sent</th>
+          <th class="num mid-only wide-only">Bytes sent</th>
           <th class="num mid-only">Uncached, tokens</th>
           <th class="num mid-only">Read</th>
           <th class="num mid-only">Written</th>
           <th class="num mid-only">Output</th>
           <th class="num">{hasMoney ? "Cost ↓" : "Tokens ↓"}</th>
-          <th class="mid-only">
+          <th class="mid-only wide-only">
             <span class="sr">Share</span>
           </th>
           <th class="num mid-only">Of all</th>
@@ -120,7 +120,7 @@ function CostRow({ name, by, cost, hasMoney, weight, share, bar, isTotal }: Cost
         )}
       </td>
       <CountCell of={requests} isAlways />
-      <CountCell of={bytes} />
+      <CountCell of={bytes} isWide />
       <CountCell of={tokens.uncached} />
       <CountCell of={tokens.read} />
       <CountCell of={tokens.written} />
@@ -128,7 +128,7 @@ function CostRow({ name, by, cost, hasMoney, weight, share, bar, isTotal }: Cost
       <td class="num strong">
         {hasMoney ? (total === null ? "not priced" : money(total, isTotal === true)) : grouped(weight)}
       </td>
-      <td class="mid-only">
+      <td class="mid-only wide-only">
         {bar === 0 ? null : <span class="share" style={{ width: `${Math.max(1, Math.round(bar * 140))}px` }} />}
       </td>
       <td class="num text-2 mid-only">{(share * 100).toFixed(1)} %</td>
@@ -136,6 +136,12 @@ function CostRow({ name, by, cost, hasMoney, weight, share, bar, isTotal }: Cost
   );
 }
 
-const CountCell = ({ of, isAlways }: { readonly of: number; readonly isAlways?: boolean }) => (
-  <td class={`num ${isAlways === true ? "" : "mid-only"} ${of === 0 ? "zero" : ""}`}>{grouped(of)}</td>
+type CountCellProps = { readonly of: number; readonly isAlways?: boolean; readonly isWide?: boolean };
+
+const CountCell = ({ of, isAlways, isWide }: CountCellProps) => (
+  <td
+    class={`num ${isAlways === true ? "" : "mid-only"} ${isWide === true ? "wide-only" : ""} ${of === 0 ? "zero" : ""}`}
+  >
+    {grouped(of)}
+  </td>
 );

@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { printableJson } from "../../../src/base/printable.ts";
 import type { ActedDocument, InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
@@ -53,6 +54,9 @@ export function InboxActions({ item, document, writing, isThere, edited, keep }:
     armed.value = false;
     await refreshInbox();
   };
+  // The document as it was when the answer came: a later one knows how the run has gone on.
+  const seen = useRef(document);
+  if (acted.value === null) seen.current = document;
   const actions =
     acted.value !== null || document.isGoing
       ? []
@@ -66,7 +70,8 @@ export function InboxActions({ item, document, writing, isThere, edited, keep }:
       },
     })),
   );
-  if (acted.value !== null) return <Acted acted={acted.value} writing={writing} />;
+  if (acted.value !== null)
+    return <Acted acted={sinceThen(acted.value, seen.current === document ? null : document)} writing={writing} />;
   if (document.isGoing)
     return (
       <Field name="State">
@@ -232,6 +237,12 @@ function parsed(text: string): unknown {
   }
 }
 
+/** A run that went on when the answer came has ended, or waits again, by the document that came later. */
+function sinceThen(acted: ActedDocument, later: InboxItemDocument | null): ActedDocument {
+  if (acted.state !== "going" || later === null || later.isGoing) return acted;
+  return { ...acted, state: later.run === null ? "done" : "waits" };
+}
+
 function Acted({ acted, writing }: { readonly acted: ActedDocument; readonly writing: Props["writing"] }) {
   const to = conversationPath(acted.conversation);
   return (
@@ -260,7 +271,8 @@ const didWords = {
   abandon: "Given up",
 } as const;
 
-function stateWords({ did, state, waitsFor }: ActedDocument): string {
+function stateWords({ did, state, waitsFor, problem }: ActedDocument): string {
+  if (state === "stopped") return `That is recorded, but the run did not go on: ${problem ?? "not told"}.`;
   if (state === "waits")
     return waitsFor === 0
       ? "The run waits for another decision."

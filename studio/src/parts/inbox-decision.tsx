@@ -42,7 +42,7 @@ export function InboxDecision({
   if (error !== null && data === null) return <Failure error={error} what="This cannot be shown" retry={retry} />;
   if (data === null) return isSlow ? <Skeleton rows={8} /> : null;
   // What was asked stays beside its answer: the log does not ask it any more.
-  if (asked.current === null || asked.current.waiting === null || data.waiting !== null) asked.current = data;
+  if (asked.current === null || isAsked(data) || !isAsked(asked.current)) asked.current = data;
   const { waiting } = asked.current;
   const [before, after] = questionOf(kind);
   const [lead, strong] = leadOf(kind, asked.current);
@@ -102,6 +102,9 @@ export function InboxDecision({
     </article>
   );
 }
+
+/** Whether a call waits, or a run has failed. */
+const isAsked = ({ waiting, failure }: InboxItemDocument): boolean => waiting !== null || failure !== null;
 
 /** What is known of an input. */
 function inputWords({ waiting }: InboxItemDocument): string {

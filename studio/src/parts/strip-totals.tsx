@@ -22,7 +22,13 @@ export function Totals({ overview: { requests, totals } }: { readonly overview: 
       </span>
       <span class="of">{missWords(totals)}</span>
       <span>{totals.money === null ? "Waited for answers" : "Cost"}</span>
-      <span class="num">{totals.money === null ? duration(ms) : money(totals.money)}</span>
+      <span class="num">
+        {totals.money === null
+          ? duration(ms)
+          : totals.untold > 0 && totals.untold === requests.length
+            ? "not told"
+            : money(totals.money)}
+      </span>
       <span class="of">{totals.money === null ? "" : duration(ms)}</span>
     </div>
   );

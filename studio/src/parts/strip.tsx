@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { StripRequest } from "../../../src/studio/page-documents.ts";
-import { bytes, duration, grouped, money } from "../format.ts";
+import { bytes, duration, grouped, money, roundBytes } from "../format.ts";
 import type { Overview } from "../overview.ts";
 import { cacheWords } from "./cache-words.ts";
 import { ChainSign } from "./icons.tsx";
@@ -158,7 +158,7 @@ function Cell({ request, most, mostTokens, isCurrent, hasWords }: CellProps) {
       <div class="strip-numbers">
         {hasWords ? (
           <>
-            {bytes(request.bytes)}
+            {isMoneyShown.value || request.bytes >= 100_000 ? roundBytes(request.bytes) : bytes(request.bytes)}
             <span>{isMoneyShown.value ? money(request.money) : ms === null ? "…" : duration(ms)}</span>
           </>
         ) : null}

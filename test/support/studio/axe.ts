@@ -21,9 +21,13 @@ export async function expectAccessible(page: Visited, rules?: readonly string[])
   ).toEqual([]);
 }
 
-/** Fails if a page is wider than its window, or has something to press that is lower than 24 pixels. */
+/** Fails if a page is wider than its window, has a head that is cut off, or something to press that is lower than 24 pixels. */
 export async function expectFits(page: Visited, what: string): Promise<void> {
   expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), what).toBe(true);
+  const cut = await page.evaluate(`[...document.querySelectorAll(".head :is(button, input, a, span)")]
+    .filter((each) => each.getBoundingClientRect().right > innerWidth || each.getBoundingClientRect().top < 0)
+    .map((each) => each.outerHTML)`);
+  expect(cut, what).toEqual([]);
   const small = await page.evaluate(`[...document.querySelectorAll("button, [role=tab]")]
     .map((each) => ({ text: each.textContent, height: each.getBoundingClientRect().height }))
     .filter(({ height }) => height > 0 && height < 24)`);
