@@ -229,8 +229,16 @@ export class Speech {
     this.hasLostSettings ||= said.kind === "system" || said.kind === "developer";
   }
 
-  /** Where a server still holds what was erased, its model reads it; else the stand-in. */
-  asHeldBy(block: Block, isHeld: (text: string) => boolean): Said | null {
+  /**
+   * Where a server still holds what was erased, its model reads it; else the stand-in. Of reasoning there is none: of two copies, the one
+   * in its answer is read.
+   *
+   * @param isHeld - Whether the model has read a text once more than was asked for.
+   */
+  asHeldBy(
+    block: Block,
+    { isHeld, isRead }: Readonly<Record<"isHeld" | "isRead", (text: string) => boolean>>,
+  ): Said | null {
     const held = block.isErased ? this.#erased.get(block.recordedAs) : undefined;
     if (held === undefined) return this.saidOf(block);
     // What only its server understands has no stand-in, and takes the reasoning of its answer with it.
@@ -238,7 +246,7 @@ export class Speech {
     this.reasoningMayBeMissing = true;
     // Of what a message shows, the wire may have taken a part.
     const contents = held.text === "" ? held.shows.flatMap((part) => contentOf(part) ?? []) : [held.text];
-    if (held.kind !== "hosted" && !contents.some(isHeld)) {
+    if (held.kind !== "hosted" && !contents.some(held.kind === "reasoning" ? isRead : isHeld)) {
       const standIn = this.saidOf(block);
       return standIn && { ...standIn, before: held, ...(held.kind === "reasoning" ? { isLeftOut: true } : {}) };
     }
