@@ -24,10 +24,11 @@ const engineSays = [
 const nonceOf = (content: string): string | null => /n\d+x/.exec(content)?.[0] ?? null;
 
 const isRefusal = ({ type }: Part): boolean => type === "refusal";
-/** What the reference server takes the digest of where a message shows it; null if a user cannot say it. */
-function contentOf(part: Part): string | null {
+
+/** What the reference server takes the digest of where a message shows it. */
+function contentOf(part: Part): string {
   if ("source" in part) return part.source;
-  return part.type === "audio" ? sortedText({ data: part.data, format: part.format }) : null;
+  return part.type === "audio" ? sortedText({ data: part.data, format: part.format }) : part.text;
 }
 
 const withoutRefusals = (parts: readonly Part[]): readonly Part[] => parts.filter((part) => !isRefusal(part));
@@ -245,7 +246,7 @@ export class Speech {
     this.hostedMayBeMissing = true;
     this.reasoningMayBeMissing = true;
     // Of what a message shows, the wire may have taken a part.
-    const contents = held.text === "" ? held.shows.flatMap((part) => contentOf(part) ?? []) : [held.text];
+    const contents = held.text === "" ? held.shows.map(contentOf) : [held.text];
     if (held.kind !== "hosted" && !contents.some(held.kind === "reasoning" ? isRead : isHeld)) {
       const standIn = this.saidOf(block);
       return standIn && { ...standIn, before: held, ...(held.kind === "reasoning" ? { isLeftOut: true } : {}) };
