@@ -50,3 +50,16 @@ test("a system message is not said to differ from the instructions of an earlier
   const unknown = { cause: "unknown", foreseen: "unknown", against: null, unit: null, author: null, divergence: null };
   expect((await whyAt(revision)).cache).toMatchObject(unknown);
 });
+
+test("a response is not said to be an illegal continuation for a request that puts its Turn into an object", async () => {
+  await using world = await erasingWorld(cachedProviders.responses);
+  const { erase, talk, ask, whyAt } = world;
+  const instructions = { provider: { ...world.provider, systemAs: "instructions" } } as const;
+  await talk.append(system(long("Secret")));
+  await ask("one", { ...instructions, mode: "chained" });
+  await ask("two", { mode: "conversation", middleware: [without("1.0.0", "Secret")] });
+  const { revision, candidates } = await whyAt();
+  expect(candidates.map(({ verdict }) => verdict)).toEqual(["not asked for"]);
+  await erase("Secret");
+  expect((await whyAt(revision)).candidates).toEqual(candidates);
+});
