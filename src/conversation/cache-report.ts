@@ -188,7 +188,9 @@ function verdictOf(own: CachedRequest, asked: Asked): CacheVerdict | null {
     own,
     asked,
   );
-  return elsewhere !== null && (elsewhere.shared?.tokens ?? 0) > 0 ? elsewhere : verdict;
+  // Nor can this one tell what it shares with requests elsewhere whose settings were erased.
+  if (elsewhere === null) return null;
+  return (elsewhere.shared?.tokens ?? 0) > 0 ? elsewhere : verdict;
 }
 
 const isRejected = ({ outcomes }: CacheTrail, { request }: SentPrompt): boolean =>

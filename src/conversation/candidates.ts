@@ -3,7 +3,7 @@ import type { Divergence } from "../domain/events/inference-events.ts";
 import type { Turn } from "../domain/turn.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
-import { refusalOf } from "../engine/planning/plan.ts";
+import { isCandidate, refusalOf } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
@@ -76,9 +76,9 @@ function lostBy({ request }: FoundRequest, asked: RecordedPlan | PlanRequest, co
   const isUnsure = hasLostSettings(asked, context) && (refusal === null || refusal === "settings-changed");
   if (refusal !== null && !isUnsure) return refusal;
   if (anchor !== null && context.length <= anchor.length) return context.length < anchor.length ? "shorter" : "older";
-  // The planner tried it, unless the request was not to continue from anything.
+  // The planner tried it, unless the request was not to continue from anything, or from something else.
   const isTried = anchor !== null || !(reason !== null && reasonsForNone.has(reason));
-  if (!isTried) return "not asked for";
+  if (!isTried || ("codec" in asked && !isCandidate(asked, context))) return "not asked for";
   if (isUnsure) return rejectionIn(request, context) ?? "settings-erased";
   return "codec" in asked ? "illegal-continuation" : "unknown without its codec";
 }

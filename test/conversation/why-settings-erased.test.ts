@@ -50,3 +50,32 @@ test("a system message is not said to differ from the instructions of an earlier
   const unknown = { cause: "unknown", foreseen: "unknown", against: null, unit: null, author: null, divergence: null };
   expect((await whyAt(revision)).cache).toMatchObject(unknown);
 });
+
+test("the first request of an endpoint does not say that it shared nothing with another endpoint, whose settings were erased", async () => {
+  await using world = await erasingWorld(chat);
+  const { talk, erase, ask, whyAt, server } = world;
+  const sending = (baseURL: string, systemAs: "input" | "instructions") => {
+    const options = { model: "m-1", apiKey: "none", baseURL, dialect: "openai", transport: "json" } as const;
+    return { provider: { ...chatCompletions(options), systemAs } };
+  };
+  await talk.append(system(long("Secret")));
+  await ask("one", sending(`${server.url}/v1`, "instructions"));
+  await ask("two", sending(`${server.url.replace("127.0.0.1", "localhost")}/v1`, "input"));
+  const { revision, cache } = await whyAt();
+  expect(cache).toMatchObject({ foreseen: "other-partition", author: { kind: "settings" } });
+  await erase("Secret");
+  expect((await whyAt(revision)).cache).toMatchObject({ cause: "unknown", foreseen: "unknown", author: null });
+});
+
+test("a response is not said to be an illegal continuation for a request that puts its Turn into an object", async () => {
+  await using world = await erasingWorld(cachedProviders.responses);
+  const { erase, talk, ask, whyAt } = world;
+  const instructions = { provider: { ...world.provider, systemAs: "instructions" } } as const;
+  await talk.append(system(long("Secret")));
+  await ask("one", { ...instructions, mode: "chained" });
+  await ask("two", { mode: "conversation", middleware: [without("1.0.0", "Secret")] });
+  const { revision, candidates } = await whyAt();
+  expect(candidates.map(({ verdict }) => verdict)).toEqual(["not asked for"]);
+  await erase("Secret");
+  expect((await whyAt(revision)).candidates).toEqual(candidates);
+});

@@ -88,21 +88,19 @@ function reasonForNone(request: PlanRequest, rejections: readonly Rejected[]): F
 }
 
 /** Whether a context is a candidate: for an object only what it holds now, else the contexts of responses. */
-function isCandidate({ contexts, policy }: PlanRequest, object: ServerObject | null, context: ServerContext): boolean {
-  if (policy.mode === "conversation") return object?.exchanges.includes(context.index) === true;
-  const { scope, parent } = context;
-  return parent === null || !contexts.isCut({ scope, anchor: parent });
+export function isCandidate(request: PlanRequest, { index, scope, parent }: ServerContext): boolean {
+  if (request.policy.mode === "conversation") return objectOf(request)?.exchanges.includes(index) === true;
+  return parent === null || !request.contexts.isCut({ scope, anchor: parent });
 }
 
 function findAnchor(request: PlanRequest, rejections: Rejected[]): AnchorCandidate | null {
   const { turn, contexts, scope } = request;
-  const object = objectOf(request);
   const only = request.candidates === "newest" ? contexts.newest(scope)?.context.responseId : undefined;
   for (const { length, digest } of turn.contexts()) {
     const sharing = contexts
       .byTurn(digest)
       .filter((context) => context.scope === scope && (only === undefined || context.responseId === only))
-      .filter((context) => isCandidate(request, object, context));
+      .filter((context) => isCandidate(request, context));
     for (const anchor of preferred(sharing, turn, length)) {
       const tried = tryAnchor(request, anchor);
       if ("repairs" in tried) return tried;

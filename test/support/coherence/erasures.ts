@@ -6,6 +6,7 @@ import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { blocksIn } from "../../../src/domain/events/blocks-in.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
+import { ConversationDamagedError } from "../../../src/projections/damage.ts";
 import { codecsWith } from "../../../src/providers/codecs.ts";
 import { isUnknownAfterSkip, type Troubled } from "./operator.ts";
 import { createRandom, type Random } from "./random.ts";
@@ -88,12 +89,25 @@ async function versionsIn(conversation: Conversation): Promise<readonly Block[]>
 
 async function allVersions(store: TurnlogStore): Promise<readonly Block[]> {
   const versions: Block[] = [];
-  for await (const id of store.conversations()) versions.push(...(await versionsIn(store.conversation(id))));
+  for await (const id of store.conversations())
+    versions.push(...(await unlessDamaged(() => versionsIn(store.conversation(id)), [])));
   return versions;
 }
 
+/** How many runs may be open. */
 async function runsIn(store: TurnlogStore): Promise<number> {
   let open = 0;
-  for await (const id of store.conversations()) if ((await store.conversation(id).at(-1)).run !== null) open += 1;
+  for await (const id of store.conversations())
+    if (await unlessDamaged(async () => (await store.conversation(id).at(-1)).run !== null, true)) open += 1;
   return open;
+}
+
+/** A fork may not follow any more after a skip in its parent: then nothing can be read of it until its own events are skipped. */
+async function unlessDamaged<Found>(read: () => Promise<Found>, otherwise: Found): Promise<Found> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof ConversationDamagedError) return otherwise;
+    throw error;
+  }
 }

@@ -24,10 +24,11 @@ const engineSays = [
 const nonceOf = (content: string): string | null => /n\d+x/.exec(content)?.[0] ?? null;
 
 const isRefusal = ({ type }: Part): boolean => type === "refusal";
-/** What the reference server takes the digest of where a message shows it; null if a user cannot say it. */
-function contentOf(part: Part): string | null {
+
+/** What the reference server takes the digest of where a message shows it. */
+function contentOf(part: Part): string {
   if ("source" in part) return part.source;
-  return part.type === "audio" ? sortedText({ data: part.data, format: part.format }) : null;
+  return part.type === "audio" ? sortedText({ data: part.data, format: part.format }) : part.text;
 }
 
 const withoutRefusals = (parts: readonly Part[]): readonly Part[] => parts.filter((part) => !isRefusal(part));
@@ -229,16 +230,24 @@ export class Speech {
     this.hasLostSettings ||= said.kind === "system" || said.kind === "developer";
   }
 
-  /** Where a server still holds what was erased, its model reads it; else the stand-in. */
-  asHeldBy(block: Block, isHeld: (text: string) => boolean): Said | null {
+  /**
+   * Where a server still holds what was erased, its model reads it; else the stand-in. Of reasoning there is none: of two copies, the one
+   * in its answer is read.
+   *
+   * @param isHeld - Whether the model has read a text once more than was asked for.
+   */
+  asHeldBy(
+    block: Block,
+    { isHeld, isRead }: Readonly<Record<"isHeld" | "isRead", (text: string) => boolean>>,
+  ): Said | null {
     const held = block.isErased ? this.#erased.get(block.recordedAs) : undefined;
     if (held === undefined) return this.saidOf(block);
     // What only its server understands has no stand-in, and takes the reasoning of its answer with it.
     this.hostedMayBeMissing = true;
     this.reasoningMayBeMissing = true;
     // Of what a message shows, the wire may have taken a part.
-    const contents = held.text === "" ? held.shows.flatMap((part) => contentOf(part) ?? []) : [held.text];
-    if (held.kind !== "hosted" && !contents.some(isHeld)) {
+    const contents = held.text === "" ? held.shows.map(contentOf) : [held.text];
+    if (held.kind !== "hosted" && !contents.some(held.kind === "reasoning" ? isRead : isHeld)) {
       const standIn = this.saidOf(block);
       return standIn && { ...standIn, before: held, ...(held.kind === "reasoning" ? { isLeftOut: true } : {}) };
     }

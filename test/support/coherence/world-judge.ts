@@ -104,7 +104,7 @@ export class WorldJudge {
         return at >= 0;
       };
       const isRead = (text: string): boolean => lines?.some((line) => line.endsWith(hashOf(text))) === true;
-      const said = (this.outgoing?.blocks ?? []).map((block) => this.#speech.asHeldBy(block, isHeld));
+      const said = (this.outgoing?.blocks ?? []).map((block) => this.#speech.asHeldBy(block, { isHeld, isRead }));
       const unknown = said.indexOf(null);
       if (this.#speech.saysGone(request.bodyText)) this.blame(`request ${this.#judged} says what was erased`);
       if (request.bodyText.includes("[erased]")) this.#tally.standIns += 1;
