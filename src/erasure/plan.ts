@@ -122,7 +122,7 @@ export async function bereftForkIn(store: EventStore, asked: ReadonlySet<Convers
 
 function bereftFork(families: Families, asked: ReadonlySet<ConversationId>): string | null {
   for (const id of asked) {
-    const left = families.forksOf(id).filter((fork) => !asked.has(fork));
+    const left = families.withForks(id).filter((fork) => !asked.has(fork));
     const [are, them] = left.length === 1 ? ["is a fork", "it"] : ["are forks", "them"];
     if (left.length > 0)
       return `${left.join(", ")} ${are} of ${id} and would lose what came before: name ${them} as well`;

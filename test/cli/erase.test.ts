@@ -206,3 +206,28 @@ test("several texts are erased at once", async () => {
   expect(await run("erase", ...texts, ..."--apply --by dpo --ground gdpr-17".split(" "))).toMatchObject({ code: 0 });
   expect(foundIn(cwd, ["a-first-secret-of-ada", "a-second-secret-of-ada"])).toEqual([]);
 });
+
+test("a conversation is erased with its forks and their forks, which a refusal names at once", async () => {
+  const { run } = place();
+  await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
+  await run("fork", "one", "--id", "two");
+  await run("fork", "two", "--id", "three");
+  const refused = await run("erase", "one");
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    "turnlog: two, three are forks of one and would lose what came before: name them as well\n",
+  ]);
+  expect(await run("erase", "one", "two", "three")).toMatchObject({ code: 0 });
+});
+
+test("the log of a fork says that what it inherits was erased", async () => {
+  const { file, run } = place();
+  await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
+  await run("fork", "one", "--id", "two");
+  writeFileSync(file("text"), "my-pin-is-7302");
+  await run(..."erase --text FILE:text --apply --by dpo --ground gdpr-17".split(" "));
+  expect((await run("log", "two")).stdout).toMatch(
+    / 1 block erased in conversations that share its history, by the order/,
+  );
+  expect((await run("log", "one")).stdout).toMatch(/ 1 line of 1 event erased, with 1 block, by the order/);
+});
