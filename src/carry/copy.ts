@@ -244,7 +244,7 @@ const noLines = (stream: string): TurnlogError =>
 const otherKey = (stream: string): TurnlogError =>
   new TurnlogError(
     "copy-diverged",
-    `${stream} has another naming key at the target, so its blocks would have other names: nothing was written; copy to another store`,
+    `${stream} has another naming key at the target (an erasure replaces it), so its blocks would have other names: nothing was written; copy to another store`,
   );
 
 const diverged = (stream: string, revision: number): TurnlogError =>

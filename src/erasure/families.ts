@@ -37,6 +37,13 @@ export class Families {
     return (this.#began.get(id) ?? []).filter((each) => this.#beginnings.get(each)?.isFork === true);
   }
 
+  /** A conversation, its forks, and the forks of these. */
+  withForks(id: ConversationId): readonly ConversationId[] {
+    const found = new Set([id]);
+    for (const each of found) for (const fork of this.forksOf(each)) found.add(fork);
+    return [...found];
+  }
+
   /** The children that it has itself: they inherit none of its events. */
   childrenOf(id: ConversationId): readonly ConversationId[] {
     return (this.#began.get(id) ?? []).filter((each) => this.#beginnings.get(each)?.isFork === false);

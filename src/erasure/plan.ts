@@ -112,7 +112,10 @@ function nothingFound(target: LineTarget): TurnlogError {
   const { all: _, in: within, ...named } = target;
   if (Object.keys(named).length === 0 && within === undefined)
     return refused("nothing is named: name a conversation, a revision, a block, a text or a subject");
-  return new TurnlogError("not-found", "nothing of it was found in this store, or it was erased before");
+  return new TurnlogError(
+    "not-found",
+    "nothing to erase was found: it is not in this store, says nothing, or was erased before",
+  );
 }
 
 /** Which forks would lose the events that they inherit, in words; null if there are none. A fork may begin after the plan was made. */
@@ -122,7 +125,7 @@ export async function bereftForkIn(store: EventStore, asked: ReadonlySet<Convers
 
 function bereftFork(families: Families, asked: ReadonlySet<ConversationId>): string | null {
   for (const id of asked) {
-    const left = families.forksOf(id).filter((fork) => !asked.has(fork));
+    const left = families.withForks(id).filter((fork) => !asked.has(fork));
     const [are, them] = left.length === 1 ? ["is a fork", "it"] : ["are forks", "them"];
     if (left.length > 0)
       return `${left.join(", ")} ${are} of ${id} and would lose what came before: name ${them} as well`;
@@ -152,7 +155,7 @@ async function held(
   const run = await openRunOf(store, stream);
   if (run !== null)
     throw refused(
-      `run ${run} of ${id} has not ended: finish it with \`resume\`, or give it up with \`resume --abandon\`, then plan again`,
+      `run ${run} of ${id} has not ended: finish it with \`turnlog resume\`, or end it with \`turnlog cancel\`, then plan again`,
     );
   let size = 0;
   for await (const { data } of store.readStream(stream)) size += data.length;

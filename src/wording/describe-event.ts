@@ -60,7 +60,11 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
     case "LinesErased": {
       const { orderId, places, blockIds } = event.data;
       const events = places.reduce((sum, place) => sum + place.revisions.length, 0);
-      return `${counted(countLines(places), "line")} of ${counted(events, "event")} erased, with ${counted(blockIds.length, "block")}, by the order ${orderId}`;
+      const blocks = blockIds.length === 0 ? null : counted(blockIds.length, "block");
+      if (events === 0)
+        return `${blocks ?? "lines"} erased in conversations that share its history, by the order ${orderId}`;
+      const lines = `${counted(countLines(places), "line")} of ${counted(events, "event")} erased`;
+      return `${lines}${blocks === null ? "" : `, with ${blocks}`}, by the order ${orderId}`;
     }
     case "SettingsDeclared":
       return describeSettings(event.data);

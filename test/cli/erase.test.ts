@@ -1,6 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { eraseDocument } from "../../src/documents/erasing.ts";
+import { createEngine, externalTool, openStore } from "../../src/index.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { foundIn } from "../support/erasure/secrets.ts";
 import type { Outcome } from "../support/outcome.ts";
@@ -205,4 +208,51 @@ test("several texts are erased at once", async () => {
   const texts = ["--text", "FILE:first", "--text", "FILE:second"];
   expect(await run("erase", ...texts, ..."--apply --by dpo --ground gdpr-17".split(" "))).toMatchObject({ code: 0 });
   expect(foundIn(cwd, ["a-first-secret-of-ada", "a-second-secret-of-ada"])).toEqual([]);
+});
+
+test("a conversation is erased with its forks and their forks, which a refusal names at once", async () => {
+  const { run } = place();
+  await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
+  await run("fork", "one", "--id", "two");
+  await run("fork", "two", "--id", "three");
+  const refused = await run("erase", "one");
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    "turnlog: two, three are forks of one and would lose what came before: name them as well\n",
+  ]);
+  expect(await run("erase", "one", "two", "three")).toMatchObject({ code: 0 });
+});
+
+test("the log of a fork says that what it inherits was erased", async () => {
+  const { file, run } = place();
+  await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
+  await run("fork", "one", "--id", "two");
+  writeFileSync(file("text"), "my-pin-is-7302");
+  await run(..."erase --text FILE:text --apply --by dpo --ground gdpr-17".split(" "));
+  expect((await run("log", "two")).stdout).toMatch(
+    / 1 block erased in conversations that share its history, by the order/,
+  );
+  expect((await run("log", "one")).stdout).toMatch(/ 1 line of 1 event erased, with 1 block, by the order/);
+});
+
+test("a plan says how to erase what repeats a part, and a run that has not ended is cancelled first", async () => {
+  const { file, run } = place();
+  const said = "my number is 555-0199 and my street is the long avenue";
+  await run("append", "@new", said, "--id", "one");
+  await run("append", "one", `you said: ${said}`);
+  const planned = await run("erase", "one@1");
+  expect(planned.stdout).toMatch(/not erased, but says parts of it: one@2, block blk_\S+\n/);
+  expect(planned.stderr).toContain(
+    "`turnlog erase CONVERSATION --block ID` erases one of those that say parts of it\n",
+  );
+  {
+    await using store = await openStore(`sqlite:${file("turnlog.db")}`);
+    const provider = scripted([{ calls: [{ name: "wait", arguments: {} }] }]);
+    const wait = externalTool({ name: "wait", description: "Waits", inputSchema: z.object({}) });
+    await store.conversation("one").run(createEngine({ provider, tools: [wait] }));
+  }
+  const refused = await run("erase", "one@1");
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("or end it with `turnlog cancel`, then")]);
+  expect(await run("cancel", "one")).toMatchObject({ code: 0 });
+  expect(await run("erase", "one@1")).toMatchObject({ code: 0 });
 });

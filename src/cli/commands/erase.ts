@@ -128,6 +128,8 @@ export const erase = commandCode({
           `  not erased, but says parts of it: ${conversation}@${revision}${block === null ? "" : `, block ${block}`}`,
         ),
       );
+    if ((plan?.proposed ?? []).some(({ block }) => block !== null))
+      note(`\`${commandName} erase CONVERSATION --block ID\` erases one of those that say parts of it`);
     const exports = receipt?.exports ?? plan?.exports ?? [];
     if (exports.length > 0)
       print(style.warn(`${counted(exports.length, "export")} left the store before and will not change`));
