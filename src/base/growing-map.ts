@@ -50,7 +50,7 @@ export class GrowingMap<Key, Value> extends Map<Key, Value> {
   override set(key: Key, value: Value): this {
     const before = this.#newest.get(key) ?? null;
     const known = before ?? this.#inherited(key);
-    if (known?.value === value && known !== null) return this;
+    if (known !== null && known.value === value) return this;
     const entry: Entry<Key, Value> = { key, value, place: this.#sets.length, before, after: null };
     if (before !== null) before.after = entry;
     if (known === null) this.#keys += 1;
