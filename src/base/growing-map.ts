@@ -49,9 +49,11 @@ export class GrowingMap<Key, Value> extends Map<Key, Value> {
 
   override set(key: Key, value: Value): this {
     const before = this.#newest.get(key) ?? null;
+    const known = before ?? this.#inherited(key);
+    if (known !== null && known.value === value) return this;
     const entry: Entry<Key, Value> = { key, value, place: this.#sets.length, before, after: null };
     if (before !== null) before.after = entry;
-    else if (this.#inherited(key) === null) this.#keys += 1;
+    if (known === null) this.#keys += 1;
     this.#sets.push(entry);
     this.#newest.set(key, entry);
     return this;

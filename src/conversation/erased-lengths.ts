@@ -21,10 +21,14 @@ export class ErasedLengths {
 
   /** Measures the requests of a trail that were not there before, oldest first. */
   measure({ prompts, erasedSettings }: Pick<CacheTrail, "prompts" | "erasedSettings">, codecs: Codecs): void {
-    if (prompts.size <= this.#measured) return;
-    for (const prompt of [...prompts.values()].slice(this.#measured))
+    const added: SentPrompt[] = [];
+    for (const prompt of prompts.newestFirst()) {
+      if (this.#measured + added.length >= prompts.size) break;
+      added.push(prompt);
+    }
+    for (const prompt of added.reverse())
       if (prompt.hasErasedBody && !erasedSettings.has(prompt.request.settingsDigest)) this.#measureOne(prompt, codecs);
-    this.#measured = prompts.size;
+    this.#measured += added.length;
   }
 
   #measureOne(prompt: SentPrompt, codecs: Codecs): void {

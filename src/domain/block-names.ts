@@ -21,7 +21,7 @@ export type BlockNames = {
   /** The key is lost, so a recorded name may be another than these functions give. */
   readonly isLost?: true;
   /** Called with each recorded block that is read, if names have to be known from those. */
-  note?(block: { readonly digest: string; readonly recordedAs: BlockName }): void;
+  note?(block: { readonly digest: string; readonly recordedAs: BlockName; readonly isErased: boolean }): void;
   /** The same for settings, in the order of the log. */
   noteSettings?(declared: Declaration): void;
 };
@@ -41,6 +41,8 @@ export function survivingNames(freshKey: string): BlockNames {
   const nameByDigest = new Map<Sha256, BlockName>();
   // Hashed only if a name is asked for, because few readers ask.
   let unhashed: { readonly digest: Sha256; readonly recordedAs: BlockName }[] = [];
+  // Events are read again and again, as other objects: each name is noted once, and once without its content.
+  const [noted, notedErased] = [new Set<BlockName>(), new Set<BlockName>()];
   let declared: Declaration[] = [];
   const settingsNameByDigest = new Map<Sha256, SettingsName>();
   const settingsByName = new Map<string, Declaration["settings"]>();
@@ -48,6 +50,9 @@ export function survivingNames(freshKey: string): BlockNames {
     ...fresh,
     isLost: true,
     note(block) {
+      const known = block.isErased ? notedErased : noted;
+      if (known.has(block.recordedAs)) return;
+      known.add(block.recordedAs);
       unhashed.push(block);
     },
     noteSettings(data) {

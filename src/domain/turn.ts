@@ -114,16 +114,16 @@ export class Turn {
   after(index: number): readonly Block[] {
     const from = Math.max(0, index);
     const parts: (readonly Block[])[] = [];
+    // How many blocks of the last part, the earliest of the Turn, are before the index.
+    let before = 0;
     for (const segment of Turn.#segments(this)) {
       if (segment.length <= from) break;
-      if (segment.#list !== undefined) {
-        parts.push(segment.#list.slice(from));
-        break;
-      }
-      const start = segment.#start;
-      parts.push(start >= from ? segment.#tail : segment.#tail.slice(from - start));
+      const start = segment.#list === undefined ? segment.#start : 0;
+      parts.push(segment.#list ?? segment.#tail);
+      before = Math.max(0, from - start);
+      if (start <= from) break;
     }
-    const blocks = parts.pop()?.slice() ?? [];
+    const blocks = parts.pop()?.slice(before) ?? [];
     for (const part of parts.reverse()) for (const block of part) blocks.push(block);
     return blocks;
   }

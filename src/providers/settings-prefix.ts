@@ -3,7 +3,7 @@ import { sha256Hex } from "../base/sha256.ts";
 import { isErasedOutline, outlined, outlinedBytes } from "../projections/billed-settings.ts";
 import type { PrefixReader } from "../projections/misses.ts";
 import { type CacheRules, cacheRules } from "./caching/cache-rules.ts";
-import { cacheWire } from "./caching/cache-wire.ts";
+import { type CacheWire, cacheWire } from "./caching/cache-wire.ts";
 import { codecs } from "./codecs.ts";
 
 /**
@@ -21,11 +21,27 @@ export const settingsPrefix: PrefixReader = ({ encoder, scope, model, at, settin
     isMarked(details, boundaries) ||
     (wire.system === null && endsAtMark(settings, details));
   if (bytes === 0 || !isCached) return null;
+  return { key: keyOf(wire, { encoder, scope, settings }), bytes };
+};
+
+type Asked = Pick<Parameters<PrefixReader>[0], "encoder" | "scope" | "settings">;
+
+/** Thousands of requests have the same settings, and few endpoints are asked with them. */
+const keysBySettings = new WeakMap<JsonObject, Map<string, string>>();
+
+function keyOf(wire: CacheWire, { encoder, scope, settings }: Asked): string {
+  const keys = keysBySettings.get(settings) ?? new Map<string, string>();
+  keysBySettings.set(settings, keys);
+  const endpoint = JSON.stringify([scope, encoder]);
+  const known = keys.get(endpoint);
+  if (known !== undefined) return known;
   const paths = [...wire.separatedBy, ...[...wire.reach].flatMap(([path, part]) => (part === "block" ? [] : [path]))];
   const names = new Set([...paths.map((path) => path.split(".", 1).join("")), "tools", "instructions", "cache"]);
   const read = [...names].toSorted().map((name) => [name, outlined(settings, name)]);
-  return { key: sha256Hex(JSON.stringify([scope, encoder, read])).slice(0, 16), bytes };
-};
+  const key = sha256Hex(JSON.stringify([scope, encoder, read])).slice(0, 16);
+  keys.set(endpoint, key);
+  return key;
+}
 
 /** Whether a breakpoint of Anthropic's is behind the tools and the instructions. */
 const isMarked = (details: JsonObject | undefined, boundaries: CacheRules["boundaries"]): boolean =>

@@ -10,7 +10,7 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { lookAt, skipOf } from "../log/history/read-events.ts";
-import type { SkippedEvents } from "../log/history/skipped-events.ts";
+import { SkippedEvents } from "../log/history/skipped-events.ts";
 import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import { skippedOf } from "../log/snapshots/open.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
@@ -77,11 +77,22 @@ export class Reel {
     this.costs = new CostReader(conversationStream(id));
   }
 
-  /** Reads all of it. */
+  /** Reads all of it: once, unless it is damaged. Only then may folds leave something out, which takes a fold to find. */
   static async open(log: EventLog, id: ConversationId, options: ReelOptions = {}): Promise<Reel> {
-    const stream = conversationStream(id);
-    const reel = new Reel(log, id, { skipped: await skippedOf(log, stream), ...options });
-    await reel.#takeAncestors(stream);
+    const reel = await Reel.#read(log, id, { skipped: new SkippedEvents(), ...options });
+    if (reel.damage === null) return reel;
+    const skipped = await skippedOf(log, conversationStream(id));
+    const [first] = skipped;
+    return first === undefined ? reel : Reel.#read(log, id, { skipped, ...options });
+  }
+
+  static async #read(
+    log: EventLog,
+    id: ConversationId,
+    given: { readonly skipped: SkippedEvents } & ReelOptions,
+  ): Promise<Reel> {
+    const reel = new Reel(log, id, given);
+    await reel.#takeAncestors(conversationStream(id));
     await reel.catchUp();
     return reel;
   }

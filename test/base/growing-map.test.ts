@@ -15,8 +15,10 @@ test("a growing map and its copies hold what plain maps do, whichever of them is
       if (random.chance(0.2) && pairs.length < 6) pairs.push([growing.copy(), new Map(plain)]);
       else {
         const key = `key-${random.below(8)}`;
-        growing.set(key, step);
-        plain.set(key, step);
+        // Setting what is there already is also a set.
+        const value = random.chance(0.3) ? (plain.get(key) ?? step) : step;
+        growing.set(key, value);
+        plain.set(key, value);
       }
     }
     for (const [growing, plain] of pairs) {

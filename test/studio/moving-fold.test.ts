@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { EventLog } from "../../src/log/codec/event-log.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { MovingFold } from "../../src/studio/moving-fold.ts";
 import { Reel } from "../../src/studio/reel.ts";
 import { seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { randomConversation } from "../support/random-conversation.ts";
+import { countingLog } from "../support/studio/counting-log.ts";
 
 const gap = 8;
 
@@ -47,24 +47,12 @@ async function lookAt(fold: MovingFold, { steps }: Reel, revision: number): Prom
 
 test("a step back reads the events from the nearest rung on, not those from the beginning", async () => {
   const { store, conversation } = await randomConversation(1);
-  let read = 0;
-  const counting: EventLog = {
-    ...store.log,
-    store: {
-      ...store.log.store,
-      async *readStream(...asked) {
-        for await (const envelope of store.events.readStream(...asked)) {
-          read += 1;
-          yield envelope;
-        }
-      },
-    },
-  };
-  const reel = await Reel.open(counting, conversation.id, { gap });
-  const fold = new MovingFold(counting, reel);
+  const counting = countingLog(store);
+  const reel = await Reel.open(counting.log, conversation.id, { gap });
+  const fold = new MovingFold(counting.log, reel);
   for (let revision = reel.rows.length - 1; revision >= 0; revision -= 1) {
-    read = 0;
+    counting.read = 0;
     await fold.at(revision, () => null);
-    expect(read, `revision ${revision}`).toBeLessThanOrEqual(gap);
+    expect(counting.read, `revision ${revision}`).toBeLessThanOrEqual(gap);
   }
 });

@@ -144,15 +144,17 @@ export function shapedBlocks(
   const named = (block: Block): Block => Block.namedLike(block, turn.at(0));
   const calledBy = (callId: string | null) =>
     carriage.codec.namesCalls === true && callId !== null ? calledBefore(turn, from, callId) : {};
-  for (const [offset, block] of [...turn.after(from), null].entries()) {
+  const asItIs = (block: Block): SentBlock => {
+    const sent = { block, withId: carriesId(block, carriage) };
+    return block.kind === "tool_result" ? { ...sent, ...calledBy(block.callId) } : sent;
+  };
+  const blocks = turn.after(from);
+  for (let offset = 0; offset <= blocks.length; offset += 1) {
+    const block = blocks[offset] ?? null;
     const here = byIndex.get(from + offset);
     if (here === undefined) {
       // Almost every block is sent as it is, and a request may have thousands.
-      if (block !== null)
-        shaped.push({
-          ...{ block, withId: carriesId(block, carriage) },
-          ...(block.kind === "tool_result" ? calledBy(block.callId) : {}),
-        });
+      if (block !== null) shaped.push(asItIs(block));
       continue;
     }
     for (const repair of here) {

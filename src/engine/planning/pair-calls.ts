@@ -152,9 +152,12 @@ function extended(stretch: OpenExchange | null, { block, group, index }: Candida
     stretch.group === group &&
     // Blocks without a response belong together only if all are the model's.
     (group === null || place === null ? stretch.isModelSide && isModelSide : continues(stretch, place));
-  const places = [...(isNeighbour ? stretch.places : []), ...(place === null ? [] : [place])];
+  const before = isNeighbour ? stretch.places : nowhere;
+  const places = place === null ? before : [...before, place];
   return { group, isModelSide, places, start: isNeighbour ? stretch.start : index };
 }
+
+const nowhere: readonly number[] = [];
 
 /** A copy of an item starts a new exchange: the request must not depend on whether a server holds the first one. */
 const continues = ({ places }: OpenExchange, place: number): boolean =>

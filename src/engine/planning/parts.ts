@@ -27,7 +27,9 @@ export function unsendableParts(
   const block = blocks[place];
   if (block === undefined) return none;
   let unsent = none;
-  for (const [at, part] of partsIn(block).entries()) {
+  const parts = partsIn(block);
+  for (let at = 0; at < parts.length; at += 1) {
+    const part = parts[at] ?? {};
     const reason =
       codec.unsendablePart?.(part, block) ??
       refusedPart(part, capabilities) ??

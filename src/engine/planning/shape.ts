@@ -79,10 +79,11 @@ const isIn = ({ itemIds, heldNames }: ShapedPrefix, block: Block): boolean =>
 
 function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   const blocks = turn.after(from);
-  const before = heldBefore(from, { turn, blocks, options });
+  const continuation = { turn, blocks, options };
+  const before = heldBefore(from, continuation);
   const start = from === 0 ? compactedUpTo(blocks, options) : from;
   const repairs: Repair[] = [];
-  let pairing = pairingAt(from, { turn, blocks, options });
+  let pairing = pairingAt(from, continuation);
   let last: Block | null = from === 0 ? null : (turn.at(from - 1) ?? null);
   let place = options.check?.start;
   const groups = groupsOf(blocks, from, options);
@@ -95,14 +96,14 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
       first.omitted = "not-last";
     group.isRepeated = group.members.some(({ block }) => isIn(before, block));
     group.isUnbound = place !== undefined && isUnbound(group, place, options);
-    const paired = legalise(group, pairing, { turn, blocks, options });
+    const paired = legalise(group, pairing, continuation);
     place &&= placeBehind(place, group, paired.repairs);
     pairing = paired.next;
     for (const key of paired.newKeys) pairing.usedKeys.add(key);
     for (const { block, hasId, omitted } of group.members) {
       if (hasId && omitted === null && block.wire?.itemId !== undefined) before.itemIds.add(block.wire.itemId);
     }
-    repairs.push(...repairsOf(group, options), ...paired.repairs);
+    for (const own of [repairsOf(group, options), paired.repairs]) if (own.length > 0) repairs.push(...own);
     if (options.codec.restated !== undefined)
       last = restateGroup(group, { last, paired: paired.repairs, repairs, options });
   }

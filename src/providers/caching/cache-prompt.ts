@@ -68,7 +68,8 @@ export function prefixesOf(
   const prefixes: string[] = [];
   let isCommon = true;
   let prefix: string | undefined;
-  for (const [place, { digest }] of units.entries()) {
+  for (let place = 0; place < units.length; place += 1) {
+    const digest = units[place]?.digest ?? "";
     isCommon &&= like.units[place]?.digest === digest;
     const known = isCommon ? like.prefixes[place] : undefined;
     prefix = known ?? (prefix === undefined ? digest : sha256OfPair(prefix, digest));

@@ -128,8 +128,20 @@ export function cacheRules(
   family: string,
   { model, at, own = {} }: { readonly model: string; readonly at: string; readonly own?: Partial<CacheRules> },
 ): CacheRules {
-  const row = rows.find(
-    (each) => each.family.test(family) && each.model.test(model) && (each.from === undefined || at >= each.from),
-  );
+  const row = rowsFor(family, model).find(({ from }) => from === undefined || at >= from);
   return { ...unknown, ...row?.rules, source: row?.source ?? null, ...own };
+}
+
+/** How many models to remember the rows of: a log names a few, and asks for them at each request. */
+const maxModels = 64;
+const rowsByModel = new Map<string, readonly Row[]>();
+
+function rowsFor(family: string, model: string): readonly Row[] {
+  const name = JSON.stringify([family, model]);
+  const known = rowsByModel.get(name);
+  if (known !== undefined) return known;
+  const found = rows.filter((each) => each.family.test(family) && each.model.test(model));
+  if (rowsByModel.size === maxModels) rowsByModel.clear();
+  rowsByModel.set(name, found);
+  return found;
 }
