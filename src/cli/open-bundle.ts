@@ -13,11 +13,23 @@ import { UsageError } from "./exit-codes.ts";
  */
 export async function openBundle(file: string): Promise<TurnlogStore> {
   const store = await openStore("memory:");
+  await readBundle(file, (read) => importBundle(read, store));
+  return store;
+}
+
+/**
+ * Reads a bundle from its file, and names the file if it is none.
+ *
+ * @throws {UsageError} if the file is no bundle, or not of the kind that the reader takes.
+ */
+export async function readBundle<Read>(
+  file: string,
+  reader: (read: () => AsyncIterable<string>) => Promise<Read>,
+): Promise<Read> {
   try {
-    await importBundle(() => createReadStream(file, "utf8"), store);
+    return await reader(() => createReadStream(file, "utf8"));
   } catch (error) {
     if (!(error instanceof TurnlogError) || error.code !== "bundle-unusable") throw error;
-    throw new UsageError(`${file}: ${error.message.replace(/^importBundle: /, "")}`, { cause: error });
+    throw new UsageError(`${file}: ${error.message.replace(/^\w+Bundle: /, "")}`, { cause: error });
   }
-  return store;
 }

@@ -244,4 +244,6 @@ test("verify checks a bundle to its end, redacted or not, without a store", asyn
     expectRefusal(await run(`verify --bundle FILE:${name}`), 4, /line 7 of the bundle: /);
   }
   expectRefusal(await run("verify --bundle FILE:none.bundle"), 3, /none\.bundle/);
+  writeFileSync(file("notes.txt"), "something else\n");
+  expectRefusal(await run("verify --bundle FILE:notes.txt"), 2, /^turnlog: \S+notes\.txt: this text is no bundle: /);
 });

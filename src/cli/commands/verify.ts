@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import { verification } from "../../audit/verify.ts";
@@ -33,7 +32,8 @@ export const verify = commandCode({
     checkOptions(names, options);
     if (bundle !== undefined) {
       const { verifyBundle } = await import("../../carry/verify-bundle.ts");
-      const { heads, ...found } = await verifyBundle(() => createReadStream(bundle, "utf8"));
+      const { readBundle } = await import("../open-bundle.ts");
+      const { heads, ...found } = await readBundle(bundle, verifyBundle);
       yield { bundleFile: bundle, streams: heads.length, ...found };
       return exitCodes.ok;
     }
