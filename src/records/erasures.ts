@@ -48,13 +48,11 @@ export type ErasureOrdered = z.infer<typeof erasureOrderedSchema>;
 /** The erasure has ended, with this receipt, as `src/erasure/receipt.ts` writes it. */
 const erasureFinishedSchema = z.strictObject({ receipt: z.record(z.string(), z.unknown()) });
 
-type RecordedReceipt = Readonly<Record<string, unknown>>;
-
 /** An order as recorded in its stream. */
 export type ErasureOrder = ErasureOrdered & {
   readonly orderedAt: string;
   /** The newest receipt; null while the erasure has not ended. */
-  readonly receipt: RecordedReceipt | null;
+  readonly receipt: Readonly<Record<string, unknown>> | null;
   /** Whether nothing was erased, and nothing will be. */
   readonly isRefused: boolean;
 };
@@ -76,14 +74,17 @@ export async function readErasureOrder(store: EventStore, orderId: string): Prom
 }
 
 /** All receipts of an order, the oldest first: each call that continues the order records another. */
-export async function* recordedReceipts(store: EventStore, orderId: string): AsyncIterable<RecordedReceipt> {
+export async function* recordedReceipts(
+  store: EventStore,
+  orderId: string,
+): AsyncIterable<Readonly<Record<string, unknown>>> {
   for await (const envelope of store.readStream(erasureStream(orderId))) {
     const receipt = receiptIn(envelope);
     if (receipt !== null) yield receipt;
   }
 }
 
-function receiptIn(envelope: StoredEnvelope): RecordedReceipt | null {
+function receiptIn(envelope: StoredEnvelope): ErasureOrder["receipt"] {
   if (envelope.type !== "ErasureFinished" || envelope.version !== 1) return null;
   const finished = erasureFinishedSchema.safeParse(decodeData(envelope).data);
   return finished.success ? finished.data.receipt : null;

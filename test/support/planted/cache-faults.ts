@@ -33,7 +33,7 @@ export const cacheFaults: readonly PlantedFault[] = [
   {
     of: "reading an entry does not begin its lifetime again",
     file: "providers/caching/cache-walk.ts",
-    find: "entry.mostUntil = Math.max(entry.mostUntil, at + entry.mostMs);",
+    find: "mostUntil: Math.max(entry.mostUntil, at + entry.mostMs),",
     put: "",
     suite: "providers/caching/verdicts",
   },
