@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { copyConversations } from "../src/carry/copy.ts";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
@@ -6,7 +7,7 @@ import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
-import { chat, copyStream, imported, inFolder } from "./sample.ts";
+import { chat, imported, inFolder } from "./sample.ts";
 
 const depth = 20;
 const exchanges = 40;
@@ -52,7 +53,8 @@ function benchReading(): Promise<readonly BenchRow[]> {
       lineage.push(fork);
     }
     const store = await openSqliteStore(join(folder, "forks.db"));
-    for (const { id } of [plain, ...lineage]) await copyStream(memory.events, store, `conversation-${id}`);
+    const conversations = [plain, ...lineage].map(({ id }) => id);
+    await copyConversations(memory, { events: store }, { conversations });
     // A new store object has no cache.
     const opened = ({ id }: Conversation): Conversation => new TurnlogStore(store).conversation(id);
     const opening = await takeTurns(9, { fork: () => opened(fork).turn(), plain: () => opened(plain).turn() });

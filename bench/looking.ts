@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { verifyStore } from "../src/audit/verify.ts";
 import { sha256Hex } from "../src/base/sha256.ts";
+import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { rebuildRequest } from "../src/engine/planning/recorded-request.ts";
 import { conversationView } from "../src/projections/conversation-view.ts";
@@ -12,7 +13,7 @@ import { buildDist, secondsOf } from "./command-time.ts";
 import { parseStored } from "./json-parse.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
-import { chat, copyStream, inFolder } from "./sample.ts";
+import { chat, inFolder } from "./sample.ts";
 
 /** Five events each. */
 const exchanges = 4_000;
@@ -45,9 +46,8 @@ async function fill(store: TurnlogStore): Promise<string> {
   const memory = new TurnlogStore(createMemoryStore());
   const conversation = memory.conversation();
   await chat(conversation, { exchanges, bytes: 500 });
-  const stream = `conversation-${conversation.id}`;
-  await copyStream(memory.events, store.events, stream);
-  return stream;
+  await copyConversations(memory, store, { conversations: [conversation.id] });
+  return `conversation-${conversation.id}`;
 }
 
 function lookRows(path: string, events: number): readonly BenchRow[] {

@@ -1,13 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as z from "zod";
+import { copyConversations } from "../src/carry/copy.ts";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { defineMiddleware } from "../src/engine/stack/middleware.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { type BenchRow, report } from "./row.ts";
-import { chat, copyStream, imported, inFolder } from "./sample.ts";
+import { chat, imported, inFolder } from "./sample.ts";
 
 const grownSchema = z.strictObject({ payloadBytes: z.number(), heldBytes: z.number(), peakBytes: z.number() });
 
@@ -55,7 +56,7 @@ function grownBy(fill: (conversation: Conversation) => Promise<unknown>): Promis
     const conversation = memory.conversation();
     await fill(conversation);
     const store = await openSqliteStore(path);
-    await copyStream(memory.events, store, `conversation-${conversation.id}`);
+    await copyConversations(memory, { events: store }, { conversations: [conversation.id] });
     await store.close();
     const child = join(import.meta.dirname, "memory-process.ts");
     const answer = execFileSync(process.execPath, ["--expose-gc", child, path, conversation.id], { encoding: "utf8" });

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as z from "zod";
+import { copyConversations } from "../src/carry/copy.ts";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/stack/create-engine.ts";
@@ -11,7 +12,7 @@ import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
-import { chat, copyStream, inFolder } from "./sample.ts";
+import { chat, inFolder } from "./sample.ts";
 
 /** Five events each. */
 const exchanges = 10_000;
@@ -100,7 +101,7 @@ async function filled(events: EventStore, fill: (conversation: Conversation) => 
   const conversation = memory.conversation();
   await fill(conversation);
   const stream = `conversation-${conversation.id}`;
-  await copyStream(memory.events, events, stream);
+  await copyConversations(memory, { events }, { conversations: [conversation.id] });
   return { stream, id: conversation.id };
 }
 

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { conversationList } from "../src/projections/conversation-list.ts";
 import { usage } from "../src/projections/usage.ts";
@@ -9,7 +10,7 @@ import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts
 import { parseStored } from "./json-parse.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
-import { chat, copyStream, inFolder } from "./sample.ts";
+import { chat, inFolder } from "./sample.ts";
 
 const conversations = 100;
 const exchanges = 40;
@@ -48,7 +49,7 @@ async function fill(store: SqliteStore): Promise<number> {
     const conversation = memory.conversation();
     await chat(conversation, { exchanges, bytes: 1_000 });
     const stream = `conversation-${conversation.id}`;
-    await copyStream(memory.events, store, stream);
+    await copyConversations(memory, { events: store }, { conversations: [conversation.id] });
     events += ((await store.head(stream))?.revision ?? -1) + 1;
   }
   return events;

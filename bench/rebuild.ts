@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { copyConversations } from "../src/carry/copy.ts";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { foldWhole } from "../src/log/fold/fold.ts";
@@ -7,7 +8,7 @@ import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { jsonOfData } from "./json-parse.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
-import { chat, copyStream, imported, inFolder } from "./sample.ts";
+import { chat, imported, inFolder } from "./sample.ts";
 
 /**
  * Rebuilding a Turn from the embedded store (read, parse, validate, fold both sides; no verification), compared with JSON.parse
@@ -30,7 +31,7 @@ async function benchOf(what: string, fill: (conversation: Conversation) => Promi
   const stream = `conversation-${conversation.id}`;
   return inFolder(async (folder) => {
     await using store = new TurnlogStore(await openSqliteStore(join(folder, "rebuild.db")));
-    await copyStream(memory.events, store.events, stream);
+    await copyConversations(memory, store, { conversations: [conversation.id] });
     const texts: string[] = [];
     for await (const envelope of store.events.readStream(stream)) texts.push(jsonOfData(envelope));
     const times = await takeTurns(40, {

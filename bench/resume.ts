@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as z from "zod";
+import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { interceptedBy } from "../src/engine/run/run-options.ts";
 import type { Interceptor } from "../src/engine/session/breakpoint.ts";
@@ -15,7 +16,7 @@ import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
-import { copyStream, inFolder, textOf } from "./sample.ts";
+import { inFolder, textOf } from "./sample.ts";
 
 /**
  * The cost of resuming a run that was interrupted in its thousandth step, up to where it continues: reading, folding, and executing
@@ -51,7 +52,7 @@ async function heldBy(refusals: number): Promise<z.infer<typeof heldSchema>> {
   return inFolder(async (folder) => {
     const path = join(folder, "resume.db");
     const events = await openSqliteStore(path);
-    await copyStream(memory, events, `conversation-${id}`);
+    await copyConversations({ events: memory }, { events });
     await events.close();
     const child = join(import.meta.dirname, "resume-process.ts");
     const answer = execFileSync(process.execPath, ["--expose-gc", child, path, `${refusals}`], { encoding: "utf8" });
@@ -64,7 +65,7 @@ async function benchOf(steps: number): Promise<{ readonly row: BenchRow; readonl
   await cutOff(memory, steps);
   return inFolder(async (folder) => {
     await using events = await openSqliteStore(join(folder, "resume.db"));
-    await copyStream(memory, events, `conversation-${id}`);
+    await copyConversations({ events: memory }, { events });
     const opened = () => new TurnlogStore(events).conversation(id);
     let read = 0;
     const times = await takeTurns(steps > 500 ? 8 : 16, {

@@ -5,7 +5,6 @@ import type { Conversation } from "../src/conversation/conversation.ts";
 import { user } from "../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../src/engine/stack/create-engine.ts";
 import type { Engine } from "../src/engine/stack/engine.ts";
-import type { Envelope, EventStore, Head } from "../src/log/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 
 /** A text of a given length, as in conversations: words, quotes and line ends. */
@@ -37,23 +36,6 @@ export async function imported(conversation: Conversation, blocks: number, bytes
     const messages = Array.from({ length: Math.min(batch, blocks - n) }, (_, index) => user(textOf(bytes, n + index)));
     await conversation.append(messages, { actor: { kind: "import", name: "bench" } });
   }
-}
-
-/** Copies a stream into another store in large appends, which writes to disk much faster than single ones. */
-export async function copyStream(from: EventStore, to: EventStore, stream: string): Promise<void> {
-  let batch: Envelope[] = [];
-  let expected: Head | null = null;
-  const flush = async (): Promise<void> => {
-    await to.append({ stream, expectedHead: expected, envelopes: batch });
-    const last = batch.at(-1);
-    expected = last === undefined ? expected : { revision: last.revision, digest: last.digest };
-    batch = [];
-  };
-  for await (const { position: _, ...envelope } of from.readStream(stream)) {
-    batch.push(envelope);
-    if (batch.length === 100) await flush();
-  }
-  await flush();
 }
 
 /** Runs work with a temporary folder for a store. */

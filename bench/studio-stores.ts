@@ -1,9 +1,10 @@
+import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../src/engine/stack/middleware.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
-import { chat, copyStream, textOf } from "./sample.ts";
+import { chat, textOf } from "./sample.ts";
 
 /** The conversations of the long list: so many of them are forks of one another, and in so many the last run failed. */
 const listSizes = { conversations: 10_000, forks: 300, failed: 100 } as const;
@@ -14,7 +15,7 @@ export async function fillConversation(store: TurnlogStore, events: number): Pro
   const conversation = memory.conversation();
   // An exchange has five events, and six if the layer changes the message.
   await chat(conversation, { exchanges: Math.ceil(events / 5.1), bytes: 300, middleware: [sign] });
-  await copyStream(memory.events, store.events, `conversation-${conversation.id}`);
+  await copyConversations(memory, store, { conversations: [conversation.id] });
   return conversation.id;
 }
 

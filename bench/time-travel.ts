@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { envelopeBytes } from "../src/log/codec/bounds.ts";
 import { foldWhole } from "../src/log/fold/fold.ts";
@@ -7,7 +8,7 @@ import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
-import { chat, copyStream, inFolder } from "./sample.ts";
+import { chat, inFolder } from "./sample.ts";
 
 const exchanges = 10_000;
 
@@ -51,7 +52,7 @@ async function fill(store: TurnlogStore) {
   const conversation = memory.conversation();
   await chat(conversation, { exchanges, bytes: 500 });
   const stream = `conversation-${conversation.id}`;
-  await copyStream(memory.events, store.events, stream);
+  await copyConversations(memory, store, { conversations: [conversation.id] });
   let envelopesBytes = 0;
   for await (const { position: _, ...envelope } of store.events.readStream(stream))
     envelopesBytes += envelopeBytes(envelope);

@@ -1,11 +1,10 @@
 import { excerpt } from "../base/printable.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { RequestExplanation } from "../conversation/explain.ts";
-import type { FoundRequest } from "../conversation/find-request.ts";
+import type { FoundRequest, RequestPlace } from "../conversation/find-request.ts";
 import { explainReasoning } from "../conversation/reasoning-report.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { outgoingTurn } from "../engine/planning/recorded-request.ts";
-import { skippedOf } from "../log/snapshots/open.ts";
 import { shownText } from "../wording/shown-text.ts";
 import type { WhyDocument } from "./requests.ts";
 
@@ -20,15 +19,19 @@ export function whyDocumentOf(
   };
 }
 
-/** What happened to a request's reasoning, as `turnlog why --reasoning` prints it: adds the text of each block, if it can be read. */
+/**
+ * What happened to a request's reasoning, as `turnlog why --reasoning` prints it: adds the text of each block, if it can be read.
+ *
+ * @param skipped - What the request was found with.
+ */
 export async function reasoningDocumentOf(
   { log }: Pick<TurnlogStore, "log">,
   found: FoundRequest,
+  skipped: RequestPlace["skipped"],
 ): Promise<WhyDocument["reasoning"] & object> {
   const { recorded, codecs, labels } = found;
-  const place = { stream: recorded.stream, revision: recorded.revision, orBefore: false, codecs };
-  const skipped = await skippedOf(log, place.stream);
-  const { blocks, told, unknown, size } = await explainReasoning(log, { ...place, skipped });
+  const place = { stream: recorded.stream, revision: recorded.revision, orBefore: false, codecs, skipped };
+  const { blocks, told, unknown, size } = await explainReasoning(log, place);
   const turn = outgoingTurn(found.view, recorded);
   return {
     ...{ told, unknown, size },

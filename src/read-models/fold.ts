@@ -53,6 +53,11 @@ export class ViewFold<View> {
     return this.#events - this.#build.events;
   }
 
+  /** How many views they changed: what a save writes, and what stays in memory until then. */
+  get unsavedViews(): number {
+    return this.#changed.size;
+  }
+
   /**
    * Applies one event; an event already applied changes nothing. Returns null if it is done, because a needless wait would cost more than
    * the fold.

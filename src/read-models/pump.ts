@@ -31,8 +31,14 @@ export function createSource(store: EventStore, stream: string | null): EventSou
   };
 }
 
-/** How much a projector applies before it saves: this limits memory, and what is folded again after a crash. */
+/**
+ * How many views a save writes at most, unless one event changes more: this limits memory, and how long other writers to the same file
+ * wait.
+ */
+const maxViews = 512;
+
 type PumpLimits = {
+  /** How many events a projector applies before it saves: this limits what is folded again after a crash. */
   readonly maxEvents: number;
   /** How long a live event waits to be saved. */
   readonly saveWithinMs: number;
@@ -61,7 +67,7 @@ export async function catchUp<View>(
     for await (const envelope of source.read(fold.checkpoint, signal)) {
       if (signal?.aborted === true) break;
       await takeNew(fold, envelope);
-      if (fold.unsaved >= maxEvents && !(await save(fold, options))) return "disturbed";
+      if (isFull(fold, maxEvents) && !(await save(fold, options))) return "disturbed";
     }
   } catch (error) {
     if (signal?.aborted !== true) throw error;
@@ -94,7 +100,7 @@ export async function goLive<View>(
         // If saving fails first, no caller awaits it any more.
         next.catch(() => undefined);
       }
-      if (event !== null && !isOver && fold.unsaved < maxEvents) continue;
+      if (event !== null && !isOver && !isFull(fold, maxEvents)) continue;
       alarm.stop();
       if (!(await save(fold, options))) return "disturbed";
       if (isOver) return options.signal.aborted ? "aborted" : "done";
@@ -105,6 +111,9 @@ export async function goLive<View>(
     await events.return?.();
   }
 }
+
+const isFull = <View>({ unsaved, unsavedViews }: ViewFold<View>, maxEvents: number): boolean =>
+  unsaved >= maxEvents || unsavedViews >= maxViews;
 
 /** Events already applied may come again, and change nothing. */
 function takeNew<View>(fold: ViewFold<View>, envelope: StoredEnvelope): Promise<void> | null {

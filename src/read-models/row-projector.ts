@@ -19,7 +19,7 @@ export type ProjectorOptions = {
   readonly stream?: string;
   /** Where rows are kept. Default: beside the events. */
   readonly views?: ViewStore;
-  /** The maximum number of events in a batch. Default: 512. */
+  /** The maximum number of events in a batch; one with 512 changed views is saved earlier. Default: 4,096. */
   readonly maxEvents?: number;
   /** How long a live event may wait to be saved. Default: 100. */
   readonly saveWithinMs?: number;
@@ -70,7 +70,7 @@ export class RowProjector<View> {
     watch: ViewWatch<View> | null = null,
   ) {
     checkProjector(store, projection, options);
-    const { stream = null, views = store.views, maxEvents = 512, saveWithinMs = 100 } = options;
+    const { stream = null, views = store.views, maxEvents = 4_096, saveWithinMs = 100 } = options;
     if (views === undefined)
       throw new TurnlogError("no-views", "this store has no place for rows of projections: name one (views)");
     const name = stream === null ? projection.name : `${projection.name}/${stream}`;

@@ -33,7 +33,7 @@ const hints: Partial<Record<TurnlogErrorCode, string>> = {
   "access-denied": "The program that serves this page may not read this.",
   "store-unavailable": "The page asks again by itself.",
   "store-closed": "Start turnlog studio again.",
-  "store-replaced": "Start turnlog studio again: the file holds another store now.",
+  "store-replaced": "The store that was open here is gone: put it back if you can, and start turnlog studio again.",
   "conversation-damaged": "turnlog verify says where the damage begins.",
   "store-corrupted": "turnlog verify says where the damage begins.",
   "conversation-erased": "What was said in it is gone; its place in the log stays.",

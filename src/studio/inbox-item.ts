@@ -28,7 +28,7 @@ type Asked = {
 export async function inboxItemDocument(store: EventStore, reel: Reel, asked: Asked): Promise<InboxItemDocument> {
   if (reel.damage !== null)
     throw new RefusedError(422, "conversation-damaged", {
-      message: `event ${reel.damage.revision} cannot be read, so what waits after it is unknown`,
+      message: `${reel.damage.title}, so what waits after it is unknown`,
       hint: "turnlog verify says where the damage begins.",
     });
   const { view, labels } = reel;

@@ -138,7 +138,12 @@ export type OverviewDocument = {
   readonly groups: Part<PackedGroup>;
   readonly requests: RequestsPage;
   /** The first event that cannot be read or followed: what the conversation was from there on is unknown. */
-  readonly damage: { readonly revision: number; readonly message: string } | null;
+  readonly damage: {
+    readonly revision: number;
+    /** What is wrong with it, as a sentence without its end: `Event r20 cannot be read`. */
+    readonly title: string;
+    readonly message: string;
+  } | null;
 };
 
 export type RowSign = "user" | "app" | "engine" | "layer" | "tool" | "request" | "answer" | "bad" | "hole";

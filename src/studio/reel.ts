@@ -1,3 +1,4 @@
+import { grouped } from "../base/counted.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
 import { changesEarlier } from "../domain/events/changes-earlier.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
@@ -151,12 +152,12 @@ export class Reel {
     checked: ReturnType<typeof checkEnvelope> | typeof unchecked,
   ): void {
     if (recorded instanceof Error) {
-      this.#noteDamage(envelope.revision, recorded.message);
+      this.#noteDamage(envelope.revision, "cannot be read", recorded.message);
       this.#add(unreadableRow(envelope, recorded));
       groupWith(this.groups, envelope);
       return;
     }
-    if (!checked.ok) this.#noteDamage(envelope.revision, checked.error.reason);
+    if (!checked.ok) this.#noteDamage(envelope.revision, "is not what was written", checked.error.reason);
     noteLabels(this.labels, recorded);
     this.#noteStack(recorded);
     this.#fold(recorded);
@@ -176,8 +177,8 @@ export class Reel {
     return run === null ? committed : run.turns.get(run.turns.newest).concat(run.pending);
   }
 
-  #noteDamage(revision: number, message: string): void {
-    this.#damage ??= { revision, message };
+  #noteDamage(revision: number, what: string, message: string): void {
+    this.#damage ??= { revision, title: `Event r${grouped(revision)} ${what}`, message };
   }
 
   #noteStack({ event }: RecordedEvent): void {
@@ -194,7 +195,7 @@ export class Reel {
       applyToFolds(this.#folds, recorded);
     } catch (error) {
       if (!(error instanceof ConversationDamagedError)) throw error;
-      this.#noteDamage(recorded.revision, error.message);
+      this.#noteDamage(recorded.revision, "contradicts the events before it", error.message);
       return;
     }
     // Of masked texts, the documents say of each event that its data has changed: a rung would have to keep them all.
@@ -221,7 +222,7 @@ export class Reel {
       this.changedBefore = watched.changed();
     } catch (error) {
       if (!(error instanceof ConversationDamagedError)) throw error;
-      this.#noteDamage(0, error.message);
+      this.#damage ??= { revision: 0, title: "What it was forked from is damaged", message: error.message };
     }
   }
 }

@@ -1,12 +1,17 @@
 import { expect, test } from "vitest";
+import { findRecordedRequest } from "../../src/cli/find.ts";
+import { explainReasoning } from "../../src/conversation/reasoning-report.ts";
 import { whyDocument } from "../../src/documents/requests.ts";
+import { reasoningDocumentOf } from "../../src/documents/why-document.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
+import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { countingLog } from "../support/studio/counting-log.ts";
 
 const shout = defineMiddleware(
   { name: "shout", version: "1.0.0" },
@@ -67,4 +72,17 @@ test("reset-reasoning is an operator's decision in the log, and done once", asyn
   expect(before).toMatch(/operator +1 reasoning block not sent again: reset/);
   await reset();
   expect((await log()).match(/not sent again/g)).toHaveLength(1);
+});
+
+test("of a request that was found, its reasoning is told without another fold for what is skipped", async () => {
+  await using store = await openStore(`sqlite:${await storeWithReasoning()}/turnlog.db`);
+  const { request, skipped } = await findRecordedRequest(store, "cnv_thinking", { codecs, orBefore: true });
+  const { stream, revision } = request.recorded;
+  const counting = countingLog(store);
+  await explainReasoning(counting.log, { stream, revision, orBefore: false, codecs, skipped });
+  const needed = counting.read;
+  counting.read = 0;
+  await reasoningDocumentOf(counting, request, skipped);
+  expect(needed).toBeGreaterThan(0);
+  expect(counting.read).toBe(needed);
 });

@@ -1,5 +1,7 @@
 import { copyFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import type { ViewStore } from "../../src/log/ports/view-store.ts";
+import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createProjector } from "../../src/read-models/projector.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { createMemoryViews } from "../../src/stores/memory/views.ts";
@@ -141,3 +143,25 @@ test("keeps the rows of one stream apart from those of the whole log", async () 
   expect(await rowsOf(one)).toEqual((await rowsOf(all)).slice(0, 1));
   expect(await one.status()).toMatchObject({ events: 4, behind: 0 });
 });
+
+test("a long conversation is saved with its one row a few times, and many conversations before they are a long save", async () => {
+  await using store = createMemoryStore();
+  const changed: number[] = [];
+  const views = { ...store.views, save: savingTo(store.views, (rows) => changed.push(rows)) };
+  await write(store, [started("left1"), ...Array.from({ length: 4_999 }, () => said("left1"))]);
+  await createProjector(store, conversationList, { views }).catchUp();
+  expect(changed.splice(0)).toEqual([1, 1]);
+  await write(
+    store,
+    Array.from({ length: 600 }, (_, n) => started(`many${n}`)),
+  );
+  await createProjector(store, conversationList, { views }).catchUp();
+  expect(changed).toEqual([512, 88]);
+});
+
+const savingTo =
+  (views: ViewStore, note: (rows: number) => void): ViewStore["save"] =>
+  (build, batch) => {
+    note(batch.rows.length);
+    return views.save(build, batch);
+  };

@@ -36,3 +36,28 @@ test.each(Object.entries(damages))("with %s, it leaves out what folds leave out"
       expect(reel.damage === null).toBe(isSkipped);
     }
 });
+
+test.each([
+  ["data that is no JSON", "Event r1 cannot be read"],
+  ["a type that nobody knows", "Event r1 cannot be read"],
+  ["data that follows from nothing before", "Event r1 is not what was written"],
+] as const)("%s is named as what it is", async (name, title) => {
+  const { events, damage } = createDamagingStore();
+  const { store, conversation } = createWorkshop({ events });
+  await conversation.append(["Hello.", "Are you there?"]);
+  const fork = await conversation.fork();
+  damage(conversationStream(conversation.id), 1, damages[name]);
+  expect((await Reel.open(store.log, conversation.id)).damage).toMatchObject({ revision: 1, title });
+  expect((await Reel.open(store.log, fork.id)).damage?.title).toBe("What it was forked from is damaged");
+});
+
+test("an event that can be read is not called unreadable where it contradicts the events before it", async () => {
+  const { store, conversation } = createWorkshop();
+  await conversation.append("Hello.");
+  const stream = conversationStream(conversation.id);
+  const event = { type: "RunCompleted", version: 1, data: { status: "completed", after: "0".repeat(64) } } as const;
+  const appended = await store.log.append(stream, await conversation.head(), [{ event, actor: { kind: "engine" } }]);
+  const revision = appended.events[0]?.revision ?? 0;
+  const { damage } = await Reel.open(store.log, conversation.id);
+  expect(damage).toMatchObject({ revision, title: `Event r${revision} contradicts the events before it` });
+});

@@ -79,9 +79,10 @@ describe("the page", () => {
     damageEvent(folder.file("turnlog.db"), `conversation-${id}`, 20);
     await using studio = await openStudio(address);
     const page = await studio.visit(`/c/${id}?r=24`);
-    await page.getByRole("heading", { name: "Event r20 cannot be read" }).waitFor();
+    const banner = page.getByRole("region", { name: "Damage" });
+    await banner.getByRole("heading", { name: "Event r20 is not what was written" }).waitFor();
     await page.getByRole("button", { name: "Show what is stored" }).click();
-    await page.getByRole("heading", { name: "Event r20 is not what was written" }).waitFor();
+    await page.getByRole("tabpanel").getByRole("heading", { name: "Event r20 is not what was written" }).waitFor();
     await page.keyboard.press("1");
     await page.keyboard.press("B");
     await page.keyboard.press("[");

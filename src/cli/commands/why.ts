@@ -47,7 +47,7 @@ export const why = commandCode({
     );
     const explained = whyDocumentOf(conversation, explanation);
     if (options.reasoning !== true) yield explained;
-    else yield { ...explained, reasoning: await reasoningDocumentOf(store, request) };
+    else yield { ...explained, reasoning: await reasoningDocumentOf(store, request, skipped) };
   },
 
   render(document, screen) {

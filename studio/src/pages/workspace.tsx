@@ -136,10 +136,11 @@ function Shown({ overview }: { readonly overview: Overview }) {
             <section class="banner bad" aria-label="Damage">
               <WarnIcon class="bad" />
               <div>
-                <h2>Event r{grouped(damage.revision)} cannot be read</h2>
+                <h2>{damage.title}</h2>
                 <p>
-                  {damage.message}. Everything before r{grouped(damage.revision)} is sound; what events changed from
-                  there on is unknown. <span class="mono">turnlog verify {id}</span> says more.
+                  {damage.message}.{" "}
+                  {damage.revision === 0 ? null : `Everything before r${grouped(damage.revision)} is sound. `}
+                  What events changed from there on is unknown. <span class="mono">turnlog verify {id}</span> says more.
                 </p>
               </div>
               <div class="actions">
