@@ -11,7 +11,11 @@ export type CreateStoreOptions = StoreSources & {
   readonly mayErase?: MayErase;
 };
 
-export type OpenStoreOptions = CreateStoreOptions & OpenEventsOptions;
+export type OpenStoreOptions = CreateStoreOptions &
+  OpenEventsOptions & {
+    /** The id of an unfinished order of erasure that the caller continues now (`resumeErasure`): opening does not warn of it. */
+    readonly continuing?: string;
+  };
 
 const createOptions = optionsOf<CreateStoreOptions>({
   authorize: checkFunction,
@@ -22,6 +26,7 @@ const createOptions = optionsOf<CreateStoreOptions>({
 const openOptions = optionsOf<OpenStoreOptions>({
   ...createOptions.table,
   ...{ mustExist: anything, mayBeReadOnly: anything, viewsPath: anything, deadlineMs: checkWhole },
+  continuing: anything,
 });
 
 /**
@@ -54,7 +59,7 @@ export function createStore(events: EventStore, options: CreateStoreOptions = {}
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
   openOptions.checkNames("openStore", options);
   checkText("openStore: the address", url, "one such as sqlite:./turnlog.db, or memory:");
-  const { mustExist = false, mayBeReadOnly = false, viewsPath, deadlineMs, ...rest } = options;
+  const { mustExist = false, mayBeReadOnly = false, viewsPath, deadlineMs, continuing, ...rest } = options;
   openOptions.checkValues("openStore: ", options);
   const events = await openEvents(url, {
     mustExist,
@@ -63,16 +68,21 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
   const store = createStore(events, rest);
-  if (events.erase !== undefined && url !== "memory:") await tellUnfinished(events);
+  if (events.erase !== undefined && url !== "memory:") await tellUnfinished(events, continuing);
   return store;
 }
 
-/** If an erasure was interrupted, texts that should be erased may still be there: warns every program that opens the store. */
-async function tellUnfinished(events: EventStore): Promise<void> {
+/**
+ * If an erasure was interrupted, texts that should be erased may still be there: warns every program that opens the store, unless it opens
+ * the store to continue the erasure.
+ */
+async function tellUnfinished(events: EventStore, continuing: string | undefined): Promise<void> {
   const { unfinishedErasures } = await import("./records/erasures.ts");
-  for (const { orderId } of await unfinishedErasures(events))
+  for (const { orderId } of await unfinishedErasures(events)) {
+    if (orderId === continuing) continue;
     process.emitWarning(
       `the erasure ${orderId} is unfinished: continue it with \`turnlog erase --resume ${orderId}\``,
       "TurnlogWarning",
     );
+  }
 }

@@ -46,8 +46,11 @@ export type CliContext = Screen & {
   readonly config: string | null;
   /** The options, the environment and the configuration. */
   readonly settings: Settings;
-  /** Opens the store, or the one at another address, for this use. */
-  readonly openStore: (use: StoreUse, url?: string) => Promise<TurnlogStore>;
+  /** Opens the store, or the one at another address, for this use. `continuing` is the order of erasure that the command continues. */
+  readonly openStore: (
+    use: StoreUse,
+    options?: { readonly url?: string | undefined; readonly continuing?: string | undefined },
+  ) => Promise<TurnlogStore>;
   /** Opens the store's events for reading, for a command that needs no single conversation: this loads much less. */
   readonly openEvents: () => Promise<EventStore>;
   readonly stdin: AsyncIterable<Uint8Array>;
@@ -149,7 +152,7 @@ export function createContext(
     columns,
     style: createStyle(hasColour),
     commandName: commandName(env),
-    async openStore(use, named) {
+    async openStore(use, { url: named, continuing } = {}) {
       if (named === undefined) sayUnread();
       const url = named === undefined ? settings.store().url : await settings.addressOf(named);
       const { openStore } = await import("../open-store.ts");
@@ -161,7 +164,10 @@ export function createContext(
         return openStore(url);
       }
       try {
-        return await openStore(url, { mustExist: true, mayBeReadOnly: use === "read" });
+        return await openStore(url, {
+          ...{ mustExist: true, mayBeReadOnly: use === "read" },
+          ...(continuing === undefined ? {} : { continuing }),
+        });
       } catch (error) {
         if (use !== "create" || !(error instanceof StoreNotFoundError)) throw error;
       }

@@ -16,6 +16,8 @@ export type SigningKey = { readonly name: string; readonly secret: KeyObject; re
 export type VerifyingKey = { readonly name: string; readonly open: KeyObject; readonly hash: string };
 
 const ed25519 = 1;
+/** The bytes of a key's hash, with which each of its signatures begins. */
+const hashLength = 4;
 /** The bytes before the 32 bytes of a key in PKCS #8 and in SPKI (RFC 8410). */
 const secretPrefix = Buffer.from("302e020100300506032b657004220420", "hex");
 const openPrefix = Buffer.from("302a300506032b6570032100", "hex");
@@ -66,26 +68,41 @@ export function textOfNote(note: string): string {
   return end === -1 ? note : note.slice(0, end + 1);
 }
 
+type Signature = { readonly signer: string; readonly hash: string; readonly bytes: Uint8Array };
+
+/** The signatures of a note, none if it has none; null if one of their lines cannot be a signature, whoever signed it. */
+export function signaturesOf(note: string): readonly Signature[] | null {
+  const text = textOfNote(note);
+  if (text === note) return [];
+  const lines = note.slice(text.length + 1).split("\n");
+  // A line feed ends the last signature.
+  if (lines.pop() !== "") return null;
+  const signatures: Signature[] = [];
+  for (const line of lines) {
+    const [, signer = "", value = ""] = /^— (\S+) (\S+)$/.exec(line) ?? [];
+    const bytes = Buffer.from(value, "base64");
+    if (bytes.length <= hashLength || bytes.toString("base64") !== value) return null;
+    const hash = bytes.subarray(0, hashLength).toString("hex");
+    signatures.push({ signer, hash, bytes: bytes.subarray(hashLength) });
+  }
+  return signatures;
+}
+
+/** The end of a sentence about a note of which `signaturesOf` gives null. */
+export const noSignatures = "was changed: a line of its signatures is not a signature";
+
 /** Whether a note is signed with a key, and its text is the signed one. */
 export const isSignedBy = (note: string, key: VerifyingKey): boolean => signatureProblem(note, key) === null;
 
 /** Why a note does not count as signed with a key, as the end of a sentence about it; null if it is signed, and its text is the signed one. */
 export function signatureProblem(note: string, { name, open, hash }: VerifyingKey): string | null {
-  const text = textOfNote(note);
-  if (text === note) return "has no signature: ask for the file that was written with --sign";
-  const lines = note.slice(text.length + 1).split("\n");
-  // A line feed ends the last signature.
-  const signatures = lines.slice(0, -1).map((line) => /^— (\S+) (\S+)$/.exec(line));
-  if (lines.at(-1) !== "" || signatures.includes(null))
-    return "was changed: a line of its signatures is not a signature";
-  const its = signatures.flatMap((found) => {
-    const [, signer, value = ""] = found ?? [];
-    const bytes = Buffer.from(value, "base64");
-    const isIts = signer === name && bytes.subarray(0, 4).toString("hex") === hash;
-    return isIts && bytes.toString("base64") === value ? [bytes.subarray(4)] : [];
-  });
+  const signatures = signaturesOf(note);
+  if (signatures === null) return noSignatures;
+  if (signatures.length === 0) return "has no signature: ask for the file that was written with --sign";
+  const its = signatures.filter((signature) => signature.signer === name && signature.hash === hash);
   if (its.length === 0) return `is not signed with the key ${name}+${hash}: give the key of its signer`;
-  const isSigned = its.some((signature) => verify(null, Buffer.from(text), open, signature));
+  const text = Buffer.from(textOfNote(note));
+  const isSigned = its.some(({ bytes }) => verify(null, text, open, bytes));
   return isSigned ? null : "was changed after it was signed";
 }
 

@@ -27,9 +27,10 @@ async function signedReceipt() {
   writeFileSync(file("dpo.key"), keys.secret);
   writeFileSync(file("dpo.key.pub"), keys.open);
   writeFileSync(file("other.key.pub"), newKeys("dpo").open);
-  const verify = (changed: string, key = "dpo.key.pub") => {
+  const verify = (changed: string, key: string | null = "dpo.key.pub") => {
     writeFileSync(file("receipt.json"), changed);
-    return turnlogHere(["verify", "--receipt", file("receipt.json"), "--key", file(key)], { cwd });
+    const withKey = key === null ? [] : ["--key", file(key)];
+    return turnlogHere(["verify", "--receipt", file("receipt.json"), ...withKey], { cwd });
   };
   return { note, verify, file };
 }
@@ -153,6 +154,32 @@ test("each of 150 changes of a signed receipt is refused in one sentence", async
     "turnlog: FILE was changed after it was signed",
     "turnlog: FILE was changed: a line of its signatures is not a signature",
   ]);
+});
+
+test("without a key, what cannot be a signature is refused, and any other is said to be unchecked", async () => {
+  const { note, verify } = await signedReceipt();
+  const text = textOfNote(note);
+  const signature = note.slice(text.length + 1);
+  const whats = new Map<string, string[]>();
+  for (const [what, changed] of [["as it was signed", signature] as const, ...changesOfSignature(signature)]) {
+    const { code, stderr } = await verify(`${text}\n${changed}`, null);
+    const said = /is not a signature|was not checked|is not a receipt/.exec(stderr)?.[0] ?? stderr;
+    const outcome = `${code}: ${said}`;
+    whats.set(outcome, [...(whats.get(outcome) ?? []), what]);
+  }
+  expect(Object.fromEntries(whats)).toEqual({
+    "0: was not checked": [
+      "as it was signed",
+      ...[0, 3, 4, 35, 36, 67].map((at) => `byte ${at} of the signature`),
+      ...["a byte less", "a byte more", "another name"],
+    ],
+    "0: ": ["no line"],
+    "4: is not a signature": [
+      ...["no signature after the hash", "base64 for addresses", "base64 without its end", "no name", "no line feed"],
+      ...["a line after it", "words after it"],
+    ],
+    "2: is not a receipt": ["a hyphen for the dash", "a line before it"],
+  });
 });
 
 test("a receipt is refused with the key of another signer of that name, with a secret key, and with no key", async () => {

@@ -72,6 +72,25 @@ test("names malformed lines by number, and imports or rehearses the rest", async
   expect(figuresOf(rehearsed)).toMatchObject({ conversations: 2, requests: 4, coherent: 4 });
 });
 
+test("a file that is no conversation is told in one sentence, with what it is, and makes no store", async () => {
+  const { folder, store } = place();
+  const file = join(folder, "other.json");
+  const json = JSON.stringify({ title: "notes", pages: [1, 2] }, null, 2);
+  const neither =
+    "is neither a bundle nor a file of conversations, which has one JSON document {id, messages} per line";
+  for (const [text, said] of [
+    ['{ "finished": true,\n  "format": "turnlog-erasure-receipt"\n}\n', "is the receipt of an erasure"],
+    [json, `${neither} (line 1: this is not JSON`],
+    ['{"id":"d1"}\n', `${neither} (line 1: messages`],
+  ] as const) {
+    writeFileSync(file, text);
+    const { code, stdout, stderr } = await turnlog("import", file, "--store", store);
+    expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(/^turnlog: [^\n]+\n$/)]);
+    expect(stderr).toContain(`${file} ${said}`);
+    expect(existsSync(join(folder, "store.db"))).toBe(false);
+  }
+});
+
 test("takes no more conversations than it may", async () => {
   const { file, store } = place(
     { id: "d1", messages: whole },

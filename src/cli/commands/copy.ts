@@ -14,9 +14,9 @@ export const copy = commandCode({
     { arguments: names, options: { from, to } }: CommandInput<{ readonly from?: string; readonly to: string }>,
   ) {
     const { signal } = context;
-    await using source = await context.openStore("read", from);
+    await using source = await context.openStore("read", { url: from });
     const conversations = await findConversations(source, names);
-    await using target = await context.openStore("create", to);
+    await using target = await context.openStore("create", { url: to });
     const chosen = names.length === 0 ? {} : { conversations };
     const onUnrecorded = (reason: string): void => context.note(`the source store did not record the copy: ${reason}`);
     const copied = await context.progress("copying", (onProgress) =>

@@ -73,7 +73,9 @@ export const erase = commandCode({
     // Checked before anything is erased, so that an invalid key and a file that cannot be written are found first.
     const key = sign === undefined ? null : readKey(sign, await readFile(sign, "utf8"));
     if (output !== undefined && (isApplied || resume !== undefined)) await checkWholeFile(output, receiptFile);
-    await using store = await context.openStore(isApplied || resume !== undefined ? "write" : "read");
+    await using store = await context.openStore(isApplied || resume !== undefined ? "write" : "read", {
+      continuing: resume,
+    });
     const plan = resume === undefined ? await store.planErasure(await targetsOf(store, names, options)) : null;
     if (plan !== null && reason === null) {
       yield { orders: null, plan: documentOf(plan), receipt: null, file: null, isSigned: false };

@@ -11,6 +11,7 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { importOf } from "../../domain/events/blocks-in.ts";
 import { type ConversationId, conversationIdSchema, namedBlockId, namedIdText } from "../../domain/ids.ts";
+import { receiptBegin } from "../../erasure/receipt.ts";
 import { EventTooLargeError } from "../../log/ports/store-errors.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
@@ -57,7 +58,8 @@ export const importFile = commandCode({
       throw new UsageError(
         "name a file to import, or a response with --response ID --stack FILE, or a conversation object with --conversation ID --stack FILE",
       );
-    const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
+    const first = await firstLine(file);
+    const header = format === "chat" ? null : readBundleHeader(first);
     if (header === null && format === "bundle")
       throw new UsageError(`${file} is not a bundle: \`turnlog export\` writes them`);
     if (header !== null) {
@@ -65,6 +67,7 @@ export const importFile = commandCode({
       yield await importBundle(context, { file, header });
       return;
     }
+    await checkHasChats(file, first);
     const wanted = id === undefined ? null : await onlyOf(file, newConversationId(id));
     const report = await context.progress("importing", (update) =>
       importChats(context, { file, limit, id: wanted, update }),
@@ -116,6 +119,25 @@ async function firstLine(file: string): Promise<string> {
 /** Opened lazily, so that an early error leaves no file open. */
 async function* textOf(file: string): AsyncIterable<string> {
   yield* createReadStream(file, { encoding: "utf8" });
+}
+
+/**
+ * A file of another kind is named at once: its lines would each be an error, and a store might be created for it.
+ *
+ * @throws {UsageError} if the file has lines, and none is a conversation.
+ */
+async function checkHasChats(file: string, first: string): Promise<void> {
+  if (first.startsWith(receiptBegin))
+    throw new UsageError(`${file} is the receipt of an erasure: \`turnlog verify --receipt ${file}\` checks it`);
+  let wrong: string | null = null;
+  for await (const line of await readChatFile(file)) {
+    if (line.status === "document") return;
+    wrong ??= `line ${line.line}: ${line.message}`;
+  }
+  if (wrong === null) return;
+  throw new UsageError(
+    `${file} is neither a bundle nor a file of conversations, which has one JSON document {id, messages} per line (${wrong})`,
+  );
 }
 
 /** An id names one conversation, so a file with several is rejected before any is written. */

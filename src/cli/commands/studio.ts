@@ -126,7 +126,7 @@ async function storeAt(context: CliContext, place: string | undefined, use: "rea
   const isBundle = isFile && !place.endsWith(".db");
   if (isBundle && use === "write")
     throw new UsageError(`${place} is a bundle, which is only read: import it into a store to answer what waits`);
-  const store = isBundle ? await openBundle(place) : await context.openStore(use, place);
+  const store = isBundle ? await openBundle(place) : await context.openStore(use, { url: place });
   const address = isBundle ? place : shownUrl(place ?? context.storeUrl);
   return { store, address, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { parseJson } from "../../base/json.ts";
-import { readVerifyingKey, signatureProblem, textOfNote } from "../../erasure/note.ts";
+import { noSignatures, readVerifyingKey, signatureProblem, signaturesOf, textOfNote } from "../../erasure/note.ts";
 import { type ErasureReceipt, erasureReceiptSchema } from "../../erasure/receipt.ts";
 import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { recordedReceipts } from "../../records/erasures.ts";
@@ -11,7 +11,7 @@ import { UsageError } from "../exit-codes.ts";
 export type ReceiptOptions = { readonly receipt: string; readonly key?: string };
 
 /**
- * Checks that a receipt is the one that was signed or, without a key, one that the store recorded.
+ * Checks that a receipt is the one that was signed or, without a key, one that the store recorded. A signature that no key checks is noted.
  *
  * @throws {StoreCorruptedError} if it is not.
  * @throws {UsageError} if the file is not a receipt, or the key is invalid.
@@ -23,6 +23,8 @@ export async function verifiedReceipt(context: CliContext, { receipt: file, key 
   const problem = known && signatureProblem(note, known);
   if (problem !== null) throw new StoreCorruptedError(`${file} ${problem}`);
   const receipt = receiptIn(note, file);
+  const signatures = signaturesOf(note);
+  if (signatures === null) throw new StoreCorruptedError(`${file} ${noSignatures}`);
   const { orderId, storeId, finished } = receipt;
   const found = { receiptFile: file, orderId, storeId, finished };
   if (known === null) {
@@ -32,6 +34,8 @@ export async function verifiedReceipt(context: CliContext, { receipt: file, key 
     if (recorded.length === 0) throw new StoreCorruptedError(`${file}: this store has no finished erasure ${orderId}`);
     const at = recorded.lastIndexOf(comparable(receipt));
     if (at === -1) throw new StoreCorruptedError(`${file} is no receipt that the store recorded`);
+    if (signatures.length > 0)
+      context.note(`the signature of ${file} was not checked: give --key FILE with the public key of its signer`);
     return { ...found, signedBy: null, isNewest: at === recorded.length - 1 };
   }
   return { ...found, signedBy: known.name, isNewest: null };
