@@ -225,6 +225,26 @@ describe("the page", () => {
     expect(page.faults).toEqual([]);
   });
 
+  test.each([1440, 1280, 1024])(
+    "at a width of %i, the stack says in whole words what was sent again",
+    async (width) => {
+      const address = `sqlite:${demoStore().file("turnlog.db")}`;
+      await using studio = await openStudio(address);
+      const page = await studio.visit(`/c/${await newestId(studio.store)}?r=62`, { width });
+      const states = page.locator(".request-cell .state");
+      await states.filter({ hasText: "again" }).first().waitFor();
+      const cut = await states.evaluateAll(
+        (all) =>
+          all.filter((state) => {
+            const words = state.closest(".words")?.getBoundingClientRect();
+            return words === undefined || Math.round(state.getBoundingClientRect().right) > Math.round(words.right) + 4;
+          }).length,
+      );
+      expect(cut).toBe(0);
+      expect(page.faults).toEqual([]);
+    },
+  );
+
   test("eight tabs stay live", async () => {
     await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
     const id = await newestId(studio.store);
