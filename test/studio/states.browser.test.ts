@@ -225,6 +225,23 @@ describe("the page", () => {
     expect(page.faults).toEqual([]);
   });
 
+  test.each([1440, 1280, 1024])(
+    "at a width of %i, the stack says in whole words what was sent again",
+    async (width) => {
+      const address = `sqlite:${demoStore().file("turnlog.db")}`;
+      await using studio = await openStudio(address);
+      const page = await studio.visit(`/c/${await newestId(studio.store)}?r=62`, { width });
+      const named = page.locator(".request-cell .words", { has: page.locator(".state") });
+      await named.filter({ hasText: "again" }).first().waitFor();
+      for (const words of await named.all()) {
+        const [state, shown] = [await words.locator(".state").boundingBox(), await words.boundingBox()];
+        // The space behind the word may be cut.
+        expect(rightOf(state)).toBeLessThanOrEqual(rightOf(shown) + 4);
+      }
+      expect(page.faults).toEqual([]);
+    },
+  );
+
   test("eight tabs stay live", async () => {
     await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
     const id = await newestId(studio.store);
@@ -238,3 +255,6 @@ describe("the page", () => {
     }
   });
 });
+
+const rightOf = (box: { readonly x: number; readonly width: number } | null): number =>
+  box === null ? Number.NaN : box.x + box.width;

@@ -96,8 +96,8 @@ function RequestCell({ row }: { readonly row: StackRow }) {
       </span>
       <span class="index">{grouped(row.index)}</span>
       <span class="words">
-        <span class="label">{row.label}</span> {isNamed ? <span class="state">{words} </span> : null}
-        {text}
+        {isNamed ? <span class="state">{words} </span> : null}
+        <span class="label">{row.label}</span> {text}
       </span>
     </div>
   );
