@@ -125,9 +125,19 @@ function fullBytesOf(found: FoundRequest, trail: CacheTrail): number | null {
   return wholePromptsOf(trail, found.codecs).fullBytesOf(prompt, () => plannedBytes(found, prompt, trail));
 }
 
+/** What is missing for the size of a full request, if that is null. */
+export function missingForSize(found: FoundRequest): "codec" | "content" | "settings" {
+  if (!found.codecs.has(found.request.encoder)) return "codec";
+  return hasErasedContent(found) ? "content" : "settings";
+}
+
+const hasErasedContent = ({ recorded, view }: FoundRequest): boolean =>
+  hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased);
+
 /** Null if content of it was erased. */
-function plannedBytes({ recorded, view, codecs }: FoundRequest, prompt: SentPrompt, trail: CacheTrail): number | null {
-  if (hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased)) return null;
+function plannedBytes(found: FoundRequest, prompt: SentPrompt, trail: CacheTrail): number | null {
+  if (hasErasedContent(found)) return null;
+  const { recorded, view, codecs } = found;
   const planned = { ...recordedRequest(view, recorded, codecs), full: "policy" as const };
   const decided = plan(planned);
   const bytes = wholePromptsOf(trail, codecs).bytesOf(prompt, planned.codec, partsOf(planned, decided));

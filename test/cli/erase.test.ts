@@ -239,6 +239,23 @@ test("the log of a fork says that what it inherits was erased", async () => {
   expect((await run("log", "one")).stdout).toMatch(/ 1 line of 1 event erased, with 1 block, by the order/);
 });
 
+test("why says that content of a request was erased, and does not suspect a missing codec", async () => {
+  const { file, run } = place();
+  {
+    await using store = await openStore(`sqlite:${file("turnlog.db")}`);
+    const conversation = store.conversation("one");
+    const engine = createEngine({ provider: scripted([{ text: "First." }, { text: "Second." }]) });
+    for (const said of ["Find the late orders.", "And now?"]) {
+      await conversation.append(said);
+      await conversation.run(engine);
+    }
+  }
+  expect(await run("why", "one")).toMatchObject({ code: 0, stderr: "" });
+  const erased = await run(..."erase one@1 --apply --by dpo --ground gdpr-17 --keep-stored".split(" "));
+  expect(erased).toMatchObject({ code: 0, stderr: "" });
+  expect((await run("why", "one")).stderr).toBe("the size of the whole request is unknown: content of it was erased\n");
+});
+
 test("a plan says how to erase what repeats a part, and a run that has not ended is cancelled first", async () => {
   const { file, run } = place();
   const said = "my number is 555-0199 and my street is the long avenue";

@@ -51,7 +51,7 @@ test("why without the codec tells all that the log has, and what it would take f
   );
   expect(stdout).toContain("Known contexts, newest first\n");
   expect(stderr).toBe(
-    "the size of the whole request is unknown: content of it was erased, or its codec toy/1 is missing (give it with --stack FILE)\n",
+    "the size of the whole request is unknown: its codec toy/1 is missing (give it with --stack FILE)\n",
   );
   expect(readDocument(whyDocument, await run("why @last --json"))).toMatchObject({ encoder: "toy/1", fullBytes: null });
 });

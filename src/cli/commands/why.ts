@@ -1,7 +1,8 @@
 import { counted, grouped } from "../../base/counted.ts";
 import { inOneLine } from "../../base/printable.ts";
 import { cacheTrailReader } from "../../conversation/cache-trail.ts";
-import { explainRequest } from "../../conversation/explain.ts";
+import { explainRequest, missingForSize } from "../../conversation/explain.ts";
+import type { FoundRequest } from "../../conversation/find-request.ts";
 import { type WhyDocument, whyDocument } from "../../documents/requests.ts";
 import { reasoningDocumentOf, whyDocumentOf } from "../../documents/why-document.ts";
 import type { AnchorId } from "../../domain/anchor.ts";
@@ -48,12 +49,14 @@ export const why = commandCode({
     const explained = whyDocumentOf(conversation, explanation);
     if (options.reasoning !== true) yield explained;
     else yield { ...explained, reasoning: await reasoningDocumentOf(store, request, skipped) };
+    if (explained.fullBytes === null && options.reasoning !== true && !context.isJson)
+      context.note(`the size of the whole request is unknown: ${missingWords(request)}`);
   },
 
   render(document, screen) {
     const { conversation, revision, at, frame, attempt, decision, blocks, bytes, fullBytes, sent, candidates } =
       document;
-    const { style, print, table, note } = screen;
+    const { style, print, table } = screen;
     const again = attempt === 0 ? "" : `, attempt ${attempt + 1}`;
     const amount = `${grouped(blocks - decision.sendFrom)} of ${counted(blocks, "block")}`;
     print(
@@ -93,12 +96,18 @@ export const why = commandCode({
       ]),
     );
     printRest(candidates.length, screen);
-    if (fullBytes === null)
-      note(
-        `the size of the whole request is unknown: content of it was erased, or its codec ${document.encoder} is missing (give it with --stack FILE)`,
-      );
   },
 });
+
+/** Why the size of a full request is unknown. */
+function missingWords(found: FoundRequest): string {
+  const words = {
+    codec: `its codec ${found.request.encoder} is missing (give it with --stack FILE)`,
+    content: "content of it was erased",
+    settings: "the event that declared its settings was skipped",
+  } as const;
+  return words[missingForSize(found)];
+}
 
 /** The provider that was asked: `asked claude, anthropic https://api.anthropic.com, claude-sonnet-5`. */
 function askedWords({ scope, route, model, failedBefore }: WhyDocument): string {
