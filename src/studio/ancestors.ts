@@ -39,9 +39,10 @@ export class Ancestors {
     for (const [stream, seen] of this.#seen) {
       const head = await this.#log.store.head(stream);
       if (head === null || head.revision <= seen) continue;
-      for await (const envelope of this.#log.store.readStream(stream, { from: seen + 1, to: head.revision }))
+      for await (const envelope of this.#log.store.readStream(stream, { from: seen + 1 })) {
         this.#haveChanged ||= changesWhatWasRead(envelope);
-      this.#seen.set(stream, head.revision);
+        this.#seen.set(stream, envelope.revision);
+      }
     }
     return this.#haveChanged;
   }

@@ -76,7 +76,7 @@ test("what is given away before is left over, and is not brought back", async ()
   expect(await run("copy", "--to", "STORE:other.db")).toMatchObject({ code: 0 });
 });
 
-test("the exports that are told and those that are left over are counted alike, or differ by what is said", async () => {
+test("the plan counts the exports that the receipt leaves over, and says how many redacted ones it counts besides", async () => {
   const { run } = place();
   await run("append", "@new", "to be forgotten", "--id", "one");
   await run("export", "one", "-o", "FILE:bundle.jsonl");
