@@ -70,7 +70,7 @@ export function textOfNote(note: string): string {
 
 type Signature = { readonly signer: string; readonly hash: string; readonly bytes: Uint8Array };
 
-/** The signatures of a note, none if it has none; null if one of their lines cannot be a signature of any signer. */
+/** The signatures of a note, none if it has none; null if one of their lines cannot be a signature by any key. */
 export function signaturesOf(note: string): readonly Signature[] | null {
   const text = textOfNote(note);
   if (text === note) return [];

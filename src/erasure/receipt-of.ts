@@ -31,7 +31,10 @@ export async function receiptOf(store: EventStore, order: ErasureOrder, outcome:
   }
   const exports = (await exportsOf(store, ids)).filter(({ at }) => at <= order.orderedAt);
   const { done, search, provider } = outcome;
-  const leftOver = leftOf(order, { ...outcome, exports: exports.filter((each) => mayContain(each, order)).length });
+  const leftOver = leftOf(order, {
+    ...outcome,
+    exports: exports.filter((each) => mayContain(each, order.conversations)).length,
+  });
   return {
     finished: leftOver.length === 0,
     ...{ format: "turnlog-erasure-receipt", version: 1, orderId: order.orderId, storeId: store.storeId },
@@ -44,13 +47,23 @@ export async function receiptOf(store: EventStore, order: ErasureOrder, outcome:
 }
 
 /**
- * Whether an export may contain something of what an order erased (decision 0123). Of lines, a redacted bundle has the commitments only. Of a
+ * Whether an export may contain something of what an order erases: conversations, or their lines at `places` (decision 0123). Of lines, a redacted bundle has the commitments only. Of a
  * conversation that is erased as a whole it has the facts as well, and of one in `json` digests.
  */
-function mayContain({ kind, isRedacted, sha256, conversations }: RecordedExport, order: ErasureOrder): boolean {
+export function mayContain(
+  {
+    kind,
+    isRedacted,
+    sha256,
+    conversations,
+  }: Pick<RecordedExport, "kind" | "isRedacted" | "sha256"> & {
+    readonly conversations: readonly string[] | null;
+  },
+  erased: readonly { readonly id: string; readonly places?: unknown }[],
+): boolean {
   // A page is no bundle: its masks say how long a text was.
   if (kind !== "bundle" || !isRedacted || sha256 === null) return true;
-  return order.conversations.some(
+  return erased.some(
     ({ id, places }) => places === undefined && (conversations === null || conversations.includes(id)),
   );
 }
@@ -76,7 +89,8 @@ function leftOf(
     add("provider", `${id}: ${what}; delete them there`);
   }
   if (others.length > 0) add("rows", `rows of ${others.join(", ")} may contain words of it: rebuild them`);
-  if (exports > 0) add("copies", `${counted(exports, "export")} left the store before: tell who holds them`);
+  if (exports > 0)
+    add("copies", `${counted(exports, "export")} left the store before and may contain it: tell who holds them`);
   return left;
 }
 

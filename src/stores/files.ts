@@ -59,12 +59,16 @@ const besideName = /(?:\.(\d+))?\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$
 /** A file modified within this time may still be in use. */
 const abandonedAfterMs = 60_000;
 
-/** Deletes files beside `target` that `createBeside` created in a process that is gone, and returns their paths. */
-export function removeAbandoned(target: string): readonly string[] {
+/**
+ * Deletes files that `createBeside` created in a process that is gone, and returns their paths: those of `target` (`own`), or all in its
+ * folder.
+ */
+export function removeAbandoned(target: string, which: "own" | "all" = "all"): readonly string[] {
   const folder = dirname(target);
   const removed: string[] = [];
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
+    if (which === "own" && targetBeside(path) !== target) continue;
     const pid = Number(besideName.exec(name)?.[1] ?? Number.NaN);
     const found = Number.isNaN(pid) ? undefined : statSync(path, { throwIfNoEntry: false });
     // The number says nothing about processes of other machines and containers: a growing copy is in use.

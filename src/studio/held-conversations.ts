@@ -1,11 +1,17 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationIdSchema, conversationStream } from "../domain/ids.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { Ancestors } from "./ancestors.ts";
 import { MovingFold } from "./moving-fold.ts";
 import { Reel, type ReelOptions } from "./reel.ts";
 
 /** A conversation that was looked at, so that the next look costs little. */
-export type HeldConversation = { readonly id: ConversationId; readonly reel: Reel; readonly fold: MovingFold };
+export type HeldConversation = {
+  readonly id: ConversationId;
+  readonly ancestors: Ancestors;
+  readonly reel: Reel;
+  readonly fold: MovingFold;
+};
 
 /** How many conversations stay in memory. */
 const mostHeld = 8;
@@ -34,8 +40,10 @@ export class HeldConversations {
     const known = this.#held.get(id.data);
     const held = known === undefined ? await this.#open(id.data) : await known;
     this.#touch(id.data);
+    if (known === undefined) return held;
+    if (await held.ancestors.haveChanged()) return this.#open(id.data);
     const seen = held.reel.head;
-    if (known === undefined || (seen?.revision === head.revision && seen.digest === head.digest)) return held;
+    if (seen?.revision === head.revision && seen.digest === head.digest) return held;
     // A store that was set back, or replaced by another, holds less than was seen.
     if (seen !== null && seen.revision >= head.revision) return this.#open(id.data);
     await held.reel.catchUp();
@@ -56,11 +64,7 @@ export class HeldConversations {
   }
 
   #open(id: ConversationId): Promise<HeldConversation> {
-    const opening = Reel.open(this.#log, id, this.#options).then((reel) => ({
-      id,
-      reel,
-      fold: new MovingFold(this.#log, reel),
-    }));
+    const opening = this.#read(id);
     this.#held.delete(id);
     this.#held.set(id, opening);
     opening.catch(() => this.#held.delete(id));
@@ -69,5 +73,11 @@ export class HeldConversations {
       this.#held.delete(oldest);
     }
     return opening;
+  }
+
+  async #read(id: ConversationId): Promise<HeldConversation> {
+    const ancestors = await Ancestors.of(this.#log, id);
+    const reel = await Reel.open(this.#log, id, this.#options);
+    return { id, ancestors, reel, fold: new MovingFold(this.#log, reel) };
   }
 }

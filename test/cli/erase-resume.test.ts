@@ -34,7 +34,7 @@ test("to continue an unfinished order warns of the other orders, and not of this
   const warned = async (...typed: readonly string[]) => {
     warnings.length = 0;
     const { code } = await turnlogHere(typed, { cwd });
-    // Node emits warnings one turn of its event loop later.
+    // Node emits warnings a turn of its event loop later.
     await new Promise(setImmediate);
     return [code, warnings.map((text) => /erasure (\S+) is unfinished/.exec(text)?.[1]).toSorted()];
   };

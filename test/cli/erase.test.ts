@@ -76,6 +76,25 @@ test("what is given away before is left over, and is not brought back", async ()
   expect(await run("copy", "--to", "STORE:other.db")).toMatchObject({ code: 0 });
 });
 
+test("the plan counts the exports that the receipt leaves over, and says how many redacted ones it counts besides", async () => {
+  const { run } = place();
+  await run("append", "@new", "to be forgotten", "--id", "one");
+  await run("export", "one", "-o", "FILE:bundle.jsonl");
+  await run("copy", "--to", "STORE:copy.db");
+  const erase = async (name: string, ...options: readonly string[]) =>
+    (await run("erase", name, ...options)).stdout.split("\n").filter((line) => line.includes("export"));
+  expect(await erase("one@1")).toEqual(["2 exports left the store before and will not change"]);
+  await run("export", "one", "--redact", "-o", "FILE:redacted.jsonl");
+  // As a whole it loses the facts too, which the redacted bundle has.
+  expect(await erase("one")).toEqual(["3 exports left the store before and will not change"]);
+  const told = "3 exports left the store before and will not change (1 redacted bundle without any of it)";
+  expect(await erase("one@1")).toEqual([told]);
+  expect(await erase("one@1", "--apply", "--by", "dpo", "--ground", "gdpr-17")).toEqual([
+    told,
+    "  left over  copies: 2 exports left the store before and may contain it: tell who holds them",
+  ]);
+});
+
 test("what cannot be meant is refused, and nothing is erased", async () => {
   const { run } = place();
   await run("append", "@new", "stays", "--id", "one");

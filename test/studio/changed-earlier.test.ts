@@ -52,3 +52,24 @@ test("a studio that has shown damage shows the conversation without it, once som
   await store.conversation(conversation.id).skipEvent(revision, "half written", { allThatFollow: true });
   expect(await damageShown()).toBeNull();
 });
+
+test("a studio that has shown the damage that a fork inherits shows the fork without it, once somebody skipped the event of the parent", async () => {
+  const { events, damage } = createDamagingStore();
+  const { store, conversation, scripted: engineOf } = createWorkshop({ events });
+  await conversation.append("Hello.");
+  await conversation.run(engineOf(["Hi."]).engine);
+  const { revision = 0 } = (await conversation.head()) ?? {};
+  const fork = await conversation.fork();
+  await fork.append("And now?");
+  const child = await fork.fork();
+  await child.append("And then?");
+  damage(conversationStream(conversation.id), revision, damages["a type that nobody knows"]);
+  const studio = studioOver({ store, access: () => true, address: "memory:" }, {});
+  const damageShown = async () => {
+    const overviews = [fork, child].map(({ id }) => documentAt<OverviewDocument>(studio, `/api/c/${id}`));
+    return (await Promise.all(overviews)).map(({ damage: shown }) => shown !== null);
+  };
+  expect(await damageShown()).toEqual([true, true]);
+  await store.conversation(conversation.id).skipEvent(revision, "half written", { allThatFollow: true });
+  expect(await damageShown()).toEqual([false, false]);
+});

@@ -11,6 +11,7 @@ import type { ErasureReason } from "../../erasure/erase.ts";
 import { readSigningKey, signNote } from "../../erasure/note.ts";
 import type { ErasurePlan } from "../../erasure/plan.ts";
 import { receiptBegin, receiptText } from "../../erasure/receipt.ts";
+import { mayContain } from "../../erasure/receipt-of.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { exitCodes, shellFailureOf, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
@@ -133,8 +134,11 @@ export const erase = commandCode({
     if ((plan?.proposed ?? []).some(({ block }) => block !== null))
       note(`\`${commandName} erase CONVERSATION --block ID\` erases one of those that say parts of it`);
     const exports = receipt?.exports ?? plan?.exports ?? [];
+    const erased = receipt?.conversations ?? [...(plan?.conversations ?? []), ...(plan?.lines ?? [])];
+    const others = exports.filter((each) => !mayContain(each, erased)).length;
+    const without = others === 0 ? "" : ` (${counted(others, "redacted bundle")} without any of it)`;
     if (exports.length > 0)
-      print(style.warn(`${counted(exports.length, "export")} left the store before and will not change`));
+      print(style.warn(`${counted(exports.length, "export")} left the store before and will not change${without}`));
     if (receipt === null) {
       note(`nothing was erased: \`${commandName} erase … --apply --by ALIAS --ground CODE\` does it, for good`);
       return;

@@ -13,7 +13,7 @@ import {
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Head } from "../../log/ports/event-store.ts";
-import { createBeside, namedFile, putInPlace, syncPath } from "../files.ts";
+import { createBeside, namedFile, putInPlace, removeAbandoned, syncPath } from "../files.ts";
 import { endLine, headerLine, headLine, headsBegin, type LogEnd, parseHeads } from "../saved-heads.ts";
 
 /**
@@ -71,10 +71,20 @@ export function createHeadsBeside(database: DatabaseSync, { path, storeId }: Hea
     }
   }
 
+  /** Deletes what a process that was killed while it saved has left. */
+  function removeLeft(): void {
+    try {
+      removeAbandoned(file, "own");
+    } catch {
+      // The folder may not be listed: the heads are saved all the same.
+    }
+  }
+
   return {
     read: () => saved(wholeText)?.heads ?? new Map<string, Head>(),
     saveAll,
     add() {
+      removeLeft();
       const last = saved(firstAndLastLines)?.end ?? saved(wholeText)?.end ?? null;
       const end = log.end();
       if (last !== null && (end === null || !log.has(last) || last.position === end.position)) return;

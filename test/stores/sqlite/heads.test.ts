@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import type { Head } from "../../../src/log/ports/event-store.ts";
@@ -63,6 +63,25 @@ test.each(['{"stream":"notes-0","revision":7,"dig', "\n\n", '{"format":"turnlog-
     expect(await store.savedHeads?.()).toEqual(heads);
   },
 );
+
+test("a process that writes removes what a killed one left while it saved heads, and nothing else", async () => {
+  const { path: folder, file } = temporaryFolder();
+  const path = file("store.db");
+  const uuid = crypto.randomUUID();
+  const [gone, fresh] = [`store.db.heads.99999999.${uuid}.tmp`, `store.db.heads.99999998.${uuid}.tmp`];
+  const [running, other] = [`store.db.heads.${process.pid}.${uuid}.tmp`, `other.db.heads.99999999.${uuid}.tmp`];
+  for (const name of [gone, fresh, running, other]) writeFileSync(file(name), '{"format":"turnlog-heads"');
+  const longAgo = new Date(0);
+  for (const name of [gone, running, other]) utimesSync(file(name), longAgo, longAgo);
+  const left = (): readonly string[] => readdirSync(folder).filter((name) => name.endsWith(".tmp"));
+  await (await openSqliteStore(path)).close();
+  expect(left()).toHaveLength(4);
+  await write(path, names(2));
+  expect(left().toSorted()).toEqual([fresh, running, other].toSorted());
+  utimesSync(file(fresh), longAgo, longAgo);
+  await write(path, ["notes-1"]);
+  expect(left().toSorted()).toEqual([running, other].toSorted());
+});
 
 test("heads of another store that stood here say nothing of this one, and give way to its own", async () => {
   const { file } = temporaryFolder();
