@@ -16,7 +16,7 @@ test("leaves no file behind if the comparison fails", async () => {
   {
     await using reports = reportsTo({ junit: file("junit.xml"), markdown: file("text.md"), report: file("report") });
     reports.add(same);
-    expect(readdirSync(path)).toHaveLength(3);
+    await expect.poll(() => readdirSync(path)).toHaveLength(3);
   }
   expect(readdirSync(path)).toEqual([]);
 });
