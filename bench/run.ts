@@ -65,6 +65,11 @@ const parts = {
 
 const wanted = process.argv.slice(2);
 const isJson = wanted.includes("--json");
+const unknown = wanted.filter((each) => each !== "--json" && !(each in parts));
+if (unknown.length > 0) {
+  console.error(`there is no part ${unknown.join(", ")}: name any of ${Object.keys(parts).join(", ")}`);
+  process.exit(2);
+}
 const all: BenchRow[] = [];
 for (const [name, bench] of Object.entries(parts)) {
   if (wanted.some((each) => each in parts) && !wanted.includes(name)) continue;

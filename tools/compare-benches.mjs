@@ -1,7 +1,7 @@
 /**
  * Runs the bench of two versions of turnlog by turns and prints the medians of every figure beside each other:
  *
- *     node tools/compare-benches.mjs BEFORE [--after .] [--rounds 5] [PART…]
+ *     node tools/compare-benches.mjs BEFORE [--after .] [--rounds 5] PART…
  *
  * Both are checkouts with their own node_modules; a PART is one of `npm run bench`, and each is run for itself. Figures
  * are paired by their names, those that were renamed by their order. A machine's mood changes within minutes, so a round runs both
@@ -16,11 +16,16 @@ const { positionals, values } = parseArgs({
   options: { rounds: { type: "string", default: "5" }, after: { type: "string", default: "." } },
 });
 const [before, ...parts] = positionals;
+const rounds = Number(values.rounds);
+if (before === undefined || parts.length === 0 || !(rounds >= 1)) {
+  console.error("usage: node tools/compare-benches.mjs BEFORE [--after .] [--rounds 5] PART…");
+  process.exit(2);
+}
 const trees = [resolve(before), resolve(values.after)];
 
 for (const part of parts) {
   const figures = [new Map(), new Map()];
-  for (let round = 0; round < Number(values.rounds); round += 1)
+  for (let round = 0; round < rounds; round += 1)
     for (const at of round % 2 === 0 ? [0, 1] : [1, 0])
       for (const { name, value, unit, kind } of measured(trees[at], part)) {
         const figure = figures[at].get(name) ?? { unit, kind, all: [] };
@@ -49,16 +54,18 @@ function paired(left, right) {
     [right, left],
   ].map(([these, those]) => [...these].filter(([name]) => !those.has(name)));
   if (gone.length === come.length) return [...named, ...gone.map((each, at) => [each, come[at]])];
-  for (const [name] of [...gone, ...come]) console.log(`      one version only: ${name}`);
+  for (const [name] of [...gone, ...come]) console.log(`       one version only: ${name}`);
   return named;
 }
 
 function print([, old], [name, now]) {
   const [was, is] = [median(old.all), median(now.all)];
-  const change = (is / was - 1) * (now.kind === "at most" ? 1 : -1);
-  const verdict = change > 0.1 ? "WORSE" : change < -0.1 ? "better" : "same";
+  // Of a figure without a bound it is not known which direction is better.
+  const change = (is / was - 1) * (now.kind === "at least" ? -1 : 1);
+  const [worse, better] = now.kind === undefined ? ["more", "less"] : ["WORSE", "better"];
+  const verdict = change > 0.1 ? worse : change < -0.1 ? better : "same";
   console.log(
-    `${verdict.padEnd(6)}${name}: ${rounded(was)} to ${rounded(is)} ${now.unit} (${spread(old.all)}; ${spread(now.all)})`,
+    `${verdict.padEnd(7)}${name}: ${rounded(was)} to ${rounded(is)} ${now.unit} (${spread(old.all)}; ${spread(now.all)})`,
   );
 }
 

@@ -46,19 +46,17 @@ export async function receiptOf(store: EventStore, order: ErasureOrder, outcome:
   };
 }
 
+/** An export, as recorded or as a document says it. */
+type Export = Pick<RecordedExport, "kind" | "isRedacted" | "sha256"> & {
+  readonly conversations: readonly string[] | null;
+};
+
 /**
- * Whether an export may contain something of what an order erases: conversations, or their lines at `places` (decision 0123). Of lines, a redacted bundle has the commitments only. Of a
- * conversation that is erased as a whole it has the facts as well, and of one in `json` digests.
+ * Whether an export may contain something of what an order erases: conversations, or their lines at `places` (decision 0123). Of lines, a
+ * redacted bundle has the commitments only. Of a conversation that is erased as a whole it has the facts as well, and of one in `json` digests.
  */
 export function mayContain(
-  {
-    kind,
-    isRedacted,
-    sha256,
-    conversations,
-  }: Pick<RecordedExport, "kind" | "isRedacted" | "sha256"> & {
-    readonly conversations: readonly string[] | null;
-  },
+  { kind, isRedacted, sha256, conversations }: Export,
   erased: readonly { readonly id: string; readonly places?: unknown }[],
 ): boolean {
   // A page is no bundle: its masks say how long a text was.

@@ -133,8 +133,10 @@ function contextsAt({ view }: Reel, step: Step): { readonly contexts: readonly H
   const { all } = view.server.contexts;
   const known = Math.min(step.contexts, all.length);
   const shown: ServerContext[] = [];
-  for (let place = known - 1; place >= 0 && shown.length < mostContexts; place -= 1)
-    shown.push(...[all[place] ?? []].flat().filter(({ scope }) => scope === step.data.scope));
+  for (let place = known - 1; place >= 0 && shown.length < mostContexts; place -= 1) {
+    const context = all[place];
+    if (context?.scope === step.data.scope) shown.push(context);
+  }
   const lookup = contextsOf(view);
   const anchor = step.data.decision.anchor?.inferenceId ?? null;
   const contexts = shown.map((context): HeldContext => {

@@ -39,12 +39,8 @@ test("a studio that has shown a conversation and its fork shows of neither what 
 });
 
 test("a studio that has shown damage shows the conversation without it, once somebody skipped the event", async () => {
-  const { events, damage } = createDamagingStore();
-  const { store, conversation, scripted: engineOf } = createWorkshop({ events });
-  await conversation.append("Hello.");
-  await conversation.run(engineOf(["Hi."]).engine);
-  const { revision = 0 } = (await conversation.head()) ?? {};
-  damage(conversationStream(conversation.id), revision, damages["a type that nobody knows"]);
+  const { store, conversation, revision, damage } = await damageable();
+  damage();
   const studio = studioOver({ store, access: () => true, address: "memory:" }, {});
   const damageShown = async () =>
     (await documentAt<OverviewDocument>(studio, `/api/c/${conversation.id}`)).damage?.revision ?? null;
@@ -54,16 +50,12 @@ test("a studio that has shown damage shows the conversation without it, once som
 });
 
 test("a studio that has shown the damage that a fork inherits shows the fork without it, once somebody skipped the event of the parent", async () => {
-  const { events, damage } = createDamagingStore();
-  const { store, conversation, scripted: engineOf } = createWorkshop({ events });
-  await conversation.append("Hello.");
-  await conversation.run(engineOf(["Hi."]).engine);
-  const { revision = 0 } = (await conversation.head()) ?? {};
+  const { store, conversation, revision, damage } = await damageable();
   const fork = await conversation.fork();
   await fork.append("And now?");
   const child = await fork.fork();
   await child.append("And then?");
-  damage(conversationStream(conversation.id), revision, damages["a type that nobody knows"]);
+  damage();
   const studio = studioOver({ store, access: () => true, address: "memory:" }, {});
   const damageShown = async () => {
     const overviews = [fork, child].map(({ id }) => documentAt<OverviewDocument>(studio, `/api/c/${id}`));
@@ -73,3 +65,16 @@ test("a studio that has shown the damage that a fork inherits shows the fork wit
   await store.conversation(conversation.id).skipEvent(revision, "half written", { allThatFollow: true });
   expect(await damageShown()).toEqual([false, false]);
 });
+
+/** A conversation whose newest event can be damaged. */
+async function damageable() {
+  const { events, damage } = createDamagingStore();
+  const { store, conversation, scripted: engineOf } = createWorkshop({ events });
+  await conversation.append("Hello.");
+  await conversation.run(engineOf(["Hi."]).engine);
+  const { revision = 0 } = (await conversation.head()) ?? {};
+  return {
+    ...{ store, conversation, revision },
+    damage: () => damage(conversationStream(conversation.id), revision, damages["a type that nobody knows"]),
+  };
+}

@@ -56,7 +56,7 @@ function isOther(was: JsonValue | undefined, is: JsonValue | undefined): boolean
   return canonicalJson(was) !== canonicalJson(is);
 }
 
-/** Compares values inside a setting, where a text stands for erased content; a setting whose whole content was erased is missing. */
+/** Compares values inside a setting. Erased content was replaced with a text there; a setting that was erased as a whole is absent. */
 const isOtherInside = (was: JsonValue | undefined, is: JsonValue | undefined): boolean =>
   was !== erasedText && is !== erasedText && isOther(was, is);
 
