@@ -5,6 +5,7 @@ import { contentErased, linesErased, orderIdIn } from "../log/codec/erased.ts";
 import { createEventIds } from "../log/codec/ids.ts";
 import { type AnyEvent, type LineSources, prepareAppend } from "../log/codec/prepare.ts";
 import { namesOf, renewedKey } from "../log/codec/stream-names.ts";
+import { readFamilies } from "../log/history/families.ts";
 import {
   type EventStore,
   envelopeAt,
@@ -13,7 +14,6 @@ import {
   type PreparedAppend,
 } from "../log/ports/event-store.ts";
 import type { ErasureOrder, ErasureOrdered } from "../records/erasures.ts";
-import { readFamilies } from "./families.ts";
 
 export const operatorOf = ({ by }: Pick<ErasureOrdered, "by">): Actor => ({ kind: "operator", name: by });
 

@@ -4,7 +4,6 @@ import type { Reading, tryToRead } from "../log/codec/recorded.ts";
 import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import type { Forks } from "./forks.ts";
 import { initialState, keyOf, placedRow, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** How many views to keep in memory after the save of their last change. */
@@ -30,7 +29,6 @@ export class ViewFold<View> {
   readonly #changed = new Set<ViewState<View>>();
   /** Loaded with the first event, because reading complete rows does not need the schemas of events. */
   #tryToRead: typeof tryToRead | null = null;
-  #forks: Forks | null = null;
 
   constructor(options: FoldOptions<View>) {
     this.#options = options;
@@ -126,14 +124,11 @@ export class ViewFold<View> {
 
   /**
    * Views of the stream may hold words of lines that were erased, or of an event that was damaged and skipped since: they are folded again,
-   * from what is left. So are those of the forks that inherit the skipped event.
+   * from what is left.
    */
   async #refold(envelope: StoredEnvelope): Promise<void> {
     this.#note(envelope);
     for (const key of await this.#keysIn(envelope.stream)) await this.#foldAgain(key);
-    // A build of one stream has no rows of its forks.
-    for (const fork of await this.#forksReading(envelope))
-      for (const key of await this.#keysIn(fork)) if ((await this.state(key)) !== null) await this.#foldAgain(key);
   }
 
   /** The keys of the events of a stream, as far as they were applied. */
@@ -155,22 +150,6 @@ export class ViewFold<View> {
     if (state === null) return;
     this.#states.set(key, state);
     this.#markChanged(state);
-  }
-
-  /** The forks that inherit an event that this one skips. An erasure tells each stream by itself. */
-  async #forksReading(envelope: StoredEnvelope): Promise<readonly string[]> {
-    const { store } = this.#options;
-    // Loaded here, because few logs have a skip.
-    const [{ tryToRead }, { skipIn }, { Forks }] = await Promise.all([
-      import("../log/codec/recorded.ts"),
-      import("../log/history/skipped-events.ts"),
-      import("./forks.ts"),
-    ]);
-    const reading = await tryToRead(store, envelope);
-    const skip = reading instanceof Error ? null : skipIn(reading);
-    if (skip === null) return [];
-    this.#forks ??= new Forks(store);
-    return this.#forks.inheriting({ stream: envelope.stream, revision: skip.revision });
   }
 
   async #takeSlowly(key: string, envelope: StoredEnvelope, begun?: Reading | Promise<Reading>): Promise<void> {

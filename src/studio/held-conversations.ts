@@ -1,14 +1,12 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationIdSchema, conversationStream } from "../domain/ids.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { Ancestors } from "./ancestors.ts";
 import { MovingFold } from "./moving-fold.ts";
 import { Reel, type ReelOptions } from "./reel.ts";
 
 /** A conversation that was looked at, so that the next look costs little. */
 export type HeldConversation = {
   readonly id: ConversationId;
-  readonly ancestors: Ancestors;
   readonly reel: Reel;
   readonly fold: MovingFold;
 };
@@ -41,7 +39,6 @@ export class HeldConversations {
     const held = known === undefined ? await this.#open(id.data) : await known;
     this.#touch(id.data);
     if (known === undefined) return held;
-    if (await held.ancestors.haveChanged()) return this.#open(id.data);
     const seen = held.reel.head;
     if (seen?.revision === head.revision && seen.digest === head.digest) return held;
     // A store that was set back, or replaced by another, holds less than was seen.
@@ -76,8 +73,7 @@ export class HeldConversations {
   }
 
   async #read(id: ConversationId): Promise<HeldConversation> {
-    const ancestors = await Ancestors.of(this.#log, id);
     const reel = await Reel.open(this.#log, id, this.#options);
-    return { id, ancestors, reel, fold: new MovingFold(this.#log, reel) };
+    return { id, reel, fold: new MovingFold(this.#log, reel) };
   }
 }

@@ -20,7 +20,7 @@ export const leftBy = (type: string | undefined): Left =>
 
 /** Events that may follow the newest one of a run, and say nothing about it. */
 export const besideRuns: ReadonlySet<string> = new Set([
-  ...["BlockAppended", "ConversationRelabelled", "ExportMade", "LinesErased", "EventSkipped"],
+  ...["BlockAppended", "ConversationRelabelled", "ExportMade", "LinesErased", "EventSkipped", "AncestorEventsSkipped"],
 ]);
 
 /** How many events are looked at, from the newest on. */

@@ -1,10 +1,12 @@
 import { grouped } from "../base/counted.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
+import { changesEarlier } from "../domain/events/changes-earlier.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
+import { isErased } from "../log/codec/erased.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
@@ -15,7 +17,6 @@ import { skippedOf } from "../log/snapshots/open.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { type BlockLabels, noteLabels } from "../wording/labels.ts";
-import { changesWhatWasRead } from "./ancestors.ts";
 import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
 import { type FoldedGroup, groupAfter, groupWith } from "./log-groups.ts";
 import { holeRow, logRow, unreadableRow } from "./log-row.ts";
@@ -130,7 +131,7 @@ export class Reel {
     const from = this.rows.length;
     const stream = conversationStream(this.id);
     for await (const envelope of this.#log.store.readStream(stream, { from })) {
-      this.#isOutdated ||= from > 0 && changesWhatWasRead(envelope);
+      this.#isOutdated ||= from > 0 && (isErased(envelope) || changesEarlier(envelope));
       const checked = this.isRedacted ? unchecked : checkEnvelope(this.#head, envelope);
       this.#head = { revision: envelope.revision, digest: envelope.digest };
       const skip = this.skipped.has(stream, envelope.revision) ? await skipOf(this.#log, envelope, this.skipped) : null;

@@ -57,6 +57,10 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
     }
     case "EventSkipped":
       return `event ${event.data.revision} skipped: ${excerpt(event.data.reason, textLength)}`;
+    case "AncestorEventsSkipped": {
+      const { conversationId, revisions } = event.data;
+      return `${counted(revisions.length, "inherited event")} skipped in ${conversationId}: ${revisions.join(", ")}`;
+    }
     case "LinesErased": {
       const { orderId, places, blockIds } = event.data;
       const events = places.reduce((sum, place) => sum + place.revisions.length, 0);

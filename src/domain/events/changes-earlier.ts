@@ -1,3 +1,9 @@
-/** After it, earlier events read otherwise: one is left out, or content of some was erased. What was folded of them has to be folded anew. */
-export const changesEarlier = ({ type }: { readonly type: string }): boolean =>
-  type === "EventSkipped" || type === "LinesErased";
+/**
+ * After it, earlier events of the conversation, also inherited ones, read otherwise: some are left out, or content of some was erased. What
+ * was folded of them has to be folded anew.
+ */
+export const changesEarlier = ({ type }: { readonly type: string }): boolean => types.has(type);
+
+const changing = ["EventSkipped", "AncestorEventsSkipped", "LinesErased"] as const;
+export type ChangingEarlier = (typeof changing)[number];
+const types: ReadonlySet<string> = new Set(changing);

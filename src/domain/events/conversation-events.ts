@@ -111,6 +111,21 @@ export const eventSkipped = z.strictObject({
 });
 
 /**
+ * An operator has skipped events in an ancestor of this fork, which the fork inherits. Only the ancestor's stream says which and why: this
+ * event tells those who follow the fork that its history reads otherwise from here on.
+ */
+export const ancestorEventsSkipped = z.strictObject({
+  type: z.literal("AncestorEventsSkipped"),
+  version: z.literal(1),
+  data: z.strictObject({
+    /** The ancestor. */
+    conversationId: conversationIdSchema,
+    /** The skipped events, in the ancestor's stream. */
+    revisions: z.array(revisionSchema),
+  }),
+});
+
+/**
  * An erasure emptied lines of this stream, or of an ancestor's, and renewed the key of the names (rule: Erasure). Written in the transaction
  * that emptied them. Folds read the events before it again, because they may hold what was erased.
  */

@@ -227,6 +227,7 @@ export const eventPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkS
     ],
   ),
   EventSkipped: all(kept("revision", "found"), named("reason")),
+  AncestorEventsSkipped: kept("conversationId", "revisions[]"),
   LinesErased: kept("orderId", "places[].revisions[]", "places[].lines[]", "blockIds[]"),
   RunStarted: all(
     ownership,

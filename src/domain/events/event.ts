@@ -6,6 +6,7 @@ import { type JsonObject, type JsonValue, maxStoredNesting } from "../../base/js
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type Actor, actorSchema } from "../actor.ts";
 import {
+  ancestorEventsSkipped,
   blockAppended,
   conversationRelabelled,
   conversationStarted,
@@ -65,6 +66,7 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   turnReverted,
   turnCompacted,
   eventSkipped,
+  ancestorEventsSkipped,
   linesErased,
   runStarted,
   runResumed,

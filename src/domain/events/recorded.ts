@@ -1,13 +1,14 @@
 import type { Actor } from "../actor.ts";
+import type { ChangingEarlier } from "./changes-earlier.ts";
 import type { ConversationEvent, ConversationEventOf } from "./event.ts";
 
 /** An event that a caller proposes, with its actor, run and frame; `decide` accepts or rejects it. */
 export type ProposedEvent = {
   /**
-   * Without `EventSkipped` and `LinesErased`: a damaged event is skipped without a decision, because there is no state to decide on, and only a
-   * store can empty lines.
+   * Without those that change how earlier events read: a damaged event is skipped without a decision, because there is no state to decide on,
+   * and only a store can empty lines.
    */
-  readonly event: Exclude<ConversationEvent, ConversationEventOf<"EventSkipped" | "LinesErased">>;
+  readonly event: Exclude<ConversationEvent, ConversationEventOf<ChangingEarlier>>;
   readonly actor: Actor;
   readonly runId?: string | undefined;
   readonly frame?: string | undefined;

@@ -76,15 +76,23 @@ export async function noteSkip(reader: EventReader, error: unknown, skipped: Ski
 /** The skip of an event: who and why, and (if recorded) what the store then held of it. */
 export type RecordedSkip = SkippedBy & Pick<ConversationEventOf<"EventSkipped">["data"], "found">;
 
+/** A skip, the event that it skips, and its position in the log. */
+type SkipInStream = RecordedSkip & { readonly revision: number; readonly position: string };
+
 /** The skips of this event, from later events; empty if there are none. */
 export async function skipsOf(reader: EventReader, stream: string, revision: number): Promise<readonly RecordedSkip[]> {
-  const skips: RecordedSkip[] = [];
-  for await (const envelope of reader.store.readStream(stream, { from: revision + 1 })) {
+  return (await readSkips(reader, stream, revision + 1)).filter((skip) => skip.revision === revision);
+}
+
+/** All skips that a stream records from a revision on. */
+export async function readSkips(reader: EventReader, stream: string, from = 0): Promise<readonly SkipInStream[]> {
+  const skips: SkipInStream[] = [];
+  for await (const envelope of reader.store.readStream(stream, { from })) {
     if (envelope.type !== "EventSkipped") continue;
     const reading = await tryToRead(reader.store, envelope);
     // A damaged skip has no effect until another skip covers the same event.
     const skip = reading instanceof Error ? null : skipIn(reading);
-    if (skip?.revision === revision) skips.push(skip);
+    if (skip !== null) skips.push({ ...skip, position: envelope.position });
   }
   return skips;
 }

@@ -14,10 +14,8 @@ type Watched = {
 };
 
 /** What a fork has to know of what an ancestor recorded since. */
-export type AncestorNews = {
+type AncestorNews = {
   readonly invalidations: readonly ConversationEventOf<"AnchorInvalidated">[];
-  /** An operator skipped events there, which may be some that the fork goes on from. */
-  readonly hasSkips: boolean;
   /** The last of its revisions that was looked at. */
   readonly revision: number;
 };
@@ -33,12 +31,10 @@ export async function inheritedInvalidations(
 ): Promise<AncestorNews> {
   const invalidations: ConversationEventOf<"AnchorInvalidated">[] = [];
   const head = await store.head(stream);
-  if (head === null || head.revision <= seen) return { invalidations, hasSkips: false, revision: seen };
+  if (head === null || head.revision <= seen) return { invalidations, revision: seen };
   let { revision } = head;
-  let hasSkips = false;
   for await (const envelope of newsOf(store, { stream, seen })) {
     revision = Math.max(revision, envelope.revision);
-    if (envelope.type === "EventSkipped") hasSkips = true;
     if (envelope.type !== "AnchorInvalidated") continue;
     const event = await readInvalidation(store, envelope);
     if (event === null) continue;
@@ -51,7 +47,7 @@ export async function inheritedInvalidations(
         : server.contexts.byAnchor({ scope, anchor }) !== null;
     if (isKnown) invalidations.push(event);
   }
-  return { invalidations, hasSkips, revision };
+  return { invalidations, revision };
 }
 
 /**
@@ -96,7 +92,6 @@ async function toldBySnapshot(
   const revisions = facts.flatMap(({ others }) =>
     others.flatMap((fact) => (fact[0] === "invalidated" || fact[0] === "scope-invalidated" ? [fact[2].revision] : [])),
   );
-  for (const [of, , skippedAt] of snapshot.data.skipped) if (of === stream) revisions.push(skippedAt);
   // Inherited ones have revisions of other streams: the events at these revisions are read, and are not invalidations.
   return { revisions: revisions.filter((revision) => revision > seen), upTo: snapshot.revision };
 }

@@ -3,6 +3,7 @@ import { messageOf } from "../../base/error-message.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { plainNames } from "../../domain/block-names.ts";
+import { changesEarlier } from "../../domain/events/changes-earlier.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { type ConversationView, savedAnswers } from "../../projections/conversation-view.ts";
@@ -51,8 +52,8 @@ export class SnapshotCheck {
       this.#ancestors.add(stream);
       return;
     }
-    // Earlier snapshots are no longer used: they may contain the event that is now left out.
-    if (event.type === "EventSkipped") this.wrong = null;
+    // Earlier snapshots are no longer used: they may contain what is now left out.
+    if (changesEarlier(event)) this.wrong = null;
     try {
       await this.#compareAt(revision, view);
     } catch (error) {

@@ -16,7 +16,7 @@ import { isFork } from "../history/lineage.ts";
 import type { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readContents, readUnsent } from "../snapshots/contents.ts";
-import { type AncestorNews, inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
+import { inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
 import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
 import { turnOf } from "../snapshots/open.ts";
 import { decideAll } from "./decide-all.ts";
@@ -39,8 +39,6 @@ export class ConversationWriter {
   readonly name: string;
   readonly log: EventLog;
   readonly #held: HeldFold;
-  /** Up to which revision each ancestor was searched for skips during runs. */
-  readonly #searched = new Map<string, number>();
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(log: EventLog, name: string) {
@@ -95,32 +93,18 @@ export class ConversationWriter {
 
   /**
    * Records what the ancestors of a fork have learnt since (rule: Contexts and anchors): a response that a server lost for the parent is
-   * lost for the fork. Planning then depends on this conversation's own events only, whatever the ancestors do later. Events that an
-   * operator skipped there since (rule: Damage) are left out of the fold from now on. The own events must have been read.
+   * lost for the fork. Planning then depends on this conversation's own events only, whatever the ancestors do later. The own events must
+   * have been read.
    */
   async learnFromAncestors(): Promise<ConversationView> {
-    for (const stream of [...this.#held.fold.ancestors.keys()]) {
-      const { invalidations, revision } = await this.#enqueue(() => this.#newsOf(stream, this.#learned(stream)));
+    for (const [stream, seen] of [...this.#held.fold.ancestors]) {
+      const watched = { stream, seen, own: this.name };
+      const { invalidations, revision } = await inheritedInvalidations(this.log.store, watched, this.view);
       if (invalidations.length > 0)
         await this.commit(invalidations.map((event) => ({ event, actor: { kind: "engine" } })));
       this.#held.fold.ancestors.set(stream, revision);
     }
     return this.view;
-  }
-
-  #learned(stream: string): number {
-    return this.#held.fold.ancestors.get(stream) ?? -1;
-  }
-
-  /** Reads what an ancestor has recorded after a revision. If something was skipped there, the fold starts over. */
-  async #newsOf(stream: string, seen: number): Promise<AncestorNews> {
-    const { ancestors } = this.#held.fold;
-    const news = await inheritedInvalidations(this.log.store, { stream, seen, own: this.name }, this.view);
-    this.#searched.set(stream, news.revision);
-    if (!news.hasSkips) return news;
-    await this.#held.foldAnew();
-    for (const [each, learned] of ancestors) this.#held.fold.ancestors.set(each, learned);
-    return news;
   }
 
   /**
@@ -225,10 +209,6 @@ export class ConversationWriter {
   ): Promise<CommitResult> {
     if (this.head === null) await this.#held.catchUp();
     if (applied === null && proposed.some((each) => this.#held.goesOnWith(each))) await this.#held.dropProposed();
-    // What a run records follows from events of its ancestors. A skip there causes no conflict here, so the writer looks for it.
-    if (proposed.some(({ runId }) => runId !== undefined))
-      for (const stream of [...this.#held.fold.ancestors.keys()])
-        await this.#newsOf(stream, Math.max(this.#learned(stream), this.#searched.get(stream) ?? -1));
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {

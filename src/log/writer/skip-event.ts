@@ -7,7 +7,8 @@ import type { EventLog } from "../codec/event-log.ts";
 import { foldHistory } from "../history/lineage.ts";
 import { isSkippedAsFound, SkippedEvents, skipsOf } from "../history/skipped-events.ts";
 import { envelopeAt } from "../ports/event-store.ts";
-import { streamContended } from "./conversation-writer.ts";
+import { appendNext } from "./append-next.ts";
+import { tellForks } from "./tell-forks.ts";
 
 type Skip = {
   readonly revision: number;
@@ -25,14 +26,13 @@ export type SkipOutcome = {
   readonly damage: readonly ConversationDamagedError[];
 };
 
-const maxAttempts = 50;
-
 /** At most this many events that depend on a damaged one are counted, or skipped at once: a fork loses less. */
 export const maxFollowing = 100;
 
 /**
  * Continues without a damaged event (rule: Damage) that an operator has examined. If the event belongs to the open run, that run ends.
- * The skip is written without a decision, because there is no state to decide on. Repeating it has no effect.
+ * The skip is written without a decision, because there is no state to decide on. Repeating it has no effect, or finishes what was
+ * interrupted.
  *
  * @throws {TurnlogError} `event-not-damaged` if the conversation's first damage is elsewhere, or the event is readable, so that folds do
  * not stop there; it names a broken chain.
@@ -57,6 +57,7 @@ export async function skipEvent(log: EventLog, stream: string, skip: Skip): Prom
   if (skipped.length > 0) await append(log, stream, { reason, actor, skipped });
   // Snapshots of this conversation and of its forks hold what was skipped. Which ones is unknown, so all are rebuilt.
   await log.store.snapshots?.deleteAll();
+  await tellForks(log, stream, { actor, skipped });
   return { skipped, damage: allThatFollow ? left.filter((damage) => damage.stream !== stream) : left };
 }
 
@@ -76,11 +77,7 @@ async function append(
       return { event, actor, runId: envelope?.runId };
     }),
   );
-  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const result = await log.append(stream, await log.store.head(stream), entries);
-    if (result.status === "appended") return;
-  }
-  throw streamContended(stream);
+  await appendNext(log, stream, entries);
 }
 
 async function wasSkipped(log: EventLog, stream: string, revision: number): Promise<boolean> {

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { conversationStream } from "../../../src/domain/ids.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
@@ -12,6 +13,7 @@ import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
+import { collect } from "../../support/eventstoredb/bare-client.ts";
 import { gated } from "../../support/gates.ts";
 import { damages } from "../../support/log/damaged-copy.ts";
 import { createDamagingStore } from "../../support/log/damaging-store.ts";
@@ -25,6 +27,7 @@ function scene() {
   const open = (): TurnlogStore => new TurnlogStore({ ...events, close: async () => undefined });
   return {
     events,
+    damage,
     open,
     conversation: open().conversation("cnv_skip"),
     /** An event is damaged, and an operator skips it with all that follow from it. */
@@ -79,6 +82,78 @@ test("a fork that a process has at hand goes on without what is skipped in its p
   expect(await textsOf(fork)).toEqual(["two", "three", "an answer"]);
   expect(await textsOf(open().conversation("cnv_fork"))).toEqual(["two", "three", "an answer"]);
   expect((await verification(events, { codecs })).problems).toEqual([]);
+});
+
+test("two programs that hold a fork of a fork show the same once an event that it inherits was skipped", async () => {
+  const { events, open, conversation, skip } = scene();
+  for (const text of ["one", "two"]) await conversation.append(text);
+  const fork = await conversation.fork(-1, { id: "cnv_fork" });
+  await fork.append("three");
+  const child = await fork.fork(-1, { id: "cnv_child" });
+  await child.append("four");
+  const elsewhere = open().conversation("cnv_child");
+  for (const each of [child, elsewhere]) expect(await textsOf(each)).toEqual(["one", "two", "three", "four"]);
+  const early = await conversation.fork(await revisionOf(conversation, "one"), { id: "cnv_early" });
+  const two = await revisionOf(conversation, "two");
+  await skip(two);
+  for (const each of [child, elsewhere, open().conversation("cnv_child")])
+    expect(await textsOf(each)).toEqual(["one", "three", "four"]);
+  for (const told of [fork, child]) {
+    const newest = (await collect(told.events())).at(-1);
+    expect(newest?.event).toEqual({
+      type: "AncestorEventsSkipped",
+      version: 1,
+      data: { conversationId: "cnv_skip", revisions: [two] },
+    });
+    expect(newest?.actor).toEqual({ kind: "operator" });
+  }
+  expect(await typesIn(events, conversationStream(early.id))).toEqual(["ConversationStarted"]);
+  expect((await verification(events, { codecs })).problems).toEqual([]);
+});
+
+test("a follower of a fork is told that what it inherits reads otherwise", async () => {
+  const { conversation, skip } = scene();
+  for (const text of ["one", "two"]) await conversation.append(text);
+  const fork = await conversation.fork(-1, { id: "cnv_fork" });
+  const following = fork.follow(0)[Symbol.asyncIterator]();
+  expect((await following.next()).value?.event.type).toBe("ConversationStarted");
+  await skip(await revisionOf(conversation, "two"));
+  expect((await following.next()).value?.event.type).toBe("AncestorEventsSkipped");
+  await following.return?.();
+});
+
+test("a skip that was interrupted before all forks were told is finished by repeating it, and a third time changes nothing", async () => {
+  const { events, open, damage, conversation } = scene();
+  for (const text of ["one", "two"]) await conversation.append(text);
+  const forks = ["cnv_a", "cnv_b"];
+  for (const id of forks) await conversation.fork(-1, { id });
+  const one = await revisionOf(conversation, "one");
+  damage(stream, one, damages["data that is no JSON"]);
+  const cut = new TurnlogStore({
+    ...events,
+    append: (prepared) =>
+      prepared.stream === "conversation-cnv_b"
+        ? Promise.reject(new TypeError("the process ended"))
+        : events.append(prepared),
+    close: async () => undefined,
+  });
+  const skipped = (store: TurnlogStore) => store.conversation("cnv_skip").skipEvent(one, "unreadable");
+  await expect(skipped(cut)).rejects.toThrow("the process ended");
+  const told = async () => {
+    const counts = [];
+    for (const id of forks)
+      counts.push(
+        (await typesIn(events, `conversation-${id}`)).filter((type) => type === "AncestorEventsSkipped").length,
+      );
+    return counts;
+  };
+  expect(await told()).toEqual([1, 0]);
+  await open().conversation("cnv_skip").fork(-1, { id: "cnv_later" });
+  for (let time = 0; time < 2; time += 1) {
+    expect((await skipped(open())).skipped).toEqual([]);
+    expect(await told()).toEqual([1, 1]);
+  }
+  expect(await typesIn(events, "conversation-cnv_later")).toEqual(["ConversationStarted"]);
 });
 
 test("a skip in the parent while a layer of a fork works has the run begin again on what is left", async () => {
@@ -151,7 +226,7 @@ test("a run of a fork ends when an event that its Turn depends on is skipped in 
   const ended = await fork.run(createEngine({ provider, tools: [lookUp] })).catch((error: unknown) => error);
   expect(ended).toMatchObject({ code: "conversation-damaged", stream: "conversation-cnv_fork" });
   const types = await typesIn(events, "conversation-cnv_fork");
-  expect(types.at(-1)).toBe("InferenceRequested");
+  expect(types.slice(-2)).toEqual(["InferenceRequested", "AncestorEventsSkipped"]);
   const started = types.indexOf("RunStarted");
   await open().conversation("cnv_fork").skipEvent(started, "it began before the skip", { allThatFollow: true });
   const { text } = await fork.run(createEngine({ provider: scripted(["another answer"]) }));
@@ -186,7 +261,7 @@ test("a run of a fork declares its settings again when their declaration is skip
   expect(types).toEqual(["SettingsDeclared", "InferenceRequested", "ResponseReceived", "RunCompleted"]);
 });
 
-test("a run of a fork reads what its parent records meanwhile once, however often the run appends", async () => {
+test("a run of a fork reads nothing of what its parent records meanwhile", async () => {
   const { events, conversation } = scene();
   await conversation.append("one");
   let read = 0;
@@ -207,5 +282,5 @@ test("a run of a fork reads what its parent records meanwhile once, however ofte
     await conversation.append(`meanwhile ${number}`);
   });
   expect((await fork.run(createEngine({ provider, tools: [lookUp] }))).text).toBe("an answer");
-  expect(read).toBe(5);
+  expect(read).toBe(0);
 });

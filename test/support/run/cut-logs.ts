@@ -36,7 +36,7 @@ export async function rewritten(
     const by = { actor, ...(frame === null ? {} : { frame }), ...(runId === null ? {} : { runId }) };
     for (const event of others(recorded)) {
       // Only their own calls record them.
-      if (event.type !== "EventSkipped" && event.type !== "LinesErased")
+      if (event.type !== "EventSkipped" && event.type !== "AncestorEventsSkipped" && event.type !== "LinesErased")
         await store.conversation(id).commit([{ event, ...by }]);
     }
   }

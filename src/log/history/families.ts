@@ -1,12 +1,22 @@
-import { type JsonObject, objectOf, textOrNull } from "../base/json.ts";
-import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import { decodeData } from "../log/codec/data.ts";
-import { isErased } from "../log/codec/erased.ts";
-import { isOfTheStore } from "../log/codec/recorded.ts";
-import { type EventStore, envelopeAt, type StoredEnvelope } from "../log/ports/event-store.ts";
+import { type JsonObject, objectOf, textOrNull } from "../../base/json.ts";
+import {
+  type ConversationId,
+  conversationIdSchema,
+  conversationOfStream,
+  conversationStream,
+} from "../../domain/ids.ts";
+import { decodeData } from "../codec/data.ts";
+import { isErased } from "../codec/erased.ts";
+import { isOfTheStore } from "../codec/recorded.ts";
+import { type EventStore, envelopeAt, type StoredEnvelope } from "../ports/event-store.ts";
 
 /** How a conversation began, from its first event; `unknown` if that cannot be read. */
-type Beginning = { readonly parent: ConversationId | null; readonly isFork: boolean; readonly isUnknown: boolean };
+type Beginning = {
+  readonly parent: ConversationId | null;
+  /** The last event of the parent that a fork inherits; null if it is no fork. */
+  readonly forkedAt: number | null;
+  readonly isUnknown: boolean;
+};
 
 /** Groups of conversations that have the same naming key, by each of them. */
 type Sharing = ReadonlyMap<ConversationId, readonly ConversationId[]>;
@@ -34,7 +44,7 @@ export class Families {
 
   /** The forks that began from a conversation itself. */
   forksOf(id: ConversationId): readonly ConversationId[] {
-    return (this.#began.get(id) ?? []).filter((each) => this.#beginnings.get(each)?.isFork === true);
+    return (this.#began.get(id) ?? []).filter((each) => this.#isFork(each));
   }
 
   /** A conversation, its forks, and the forks of these. */
@@ -46,7 +56,17 @@ export class Families {
 
   /** The children that it has itself: they inherit none of its events. */
   childrenOf(id: ConversationId): readonly ConversationId[] {
-    return (this.#began.get(id) ?? []).filter((each) => this.#beginnings.get(each)?.isFork === false);
+    return (this.#began.get(id) ?? []).filter((each) => !this.#isFork(each));
+  }
+
+  /** The conversations that inherit events of one, and the last of its events that each inherits. A fork of a fork inherits what that one does. */
+  heirsOf(id: ConversationId): ReadonlyMap<ConversationId, number> {
+    const heirs = new Map<ConversationId, number>();
+    for (const fork of this.forksOf(id)) {
+      const upTo = this.#beginnings.get(fork)?.forkedAt ?? -1;
+      for (const heir of this.withForks(fork)) heirs.set(heir, upTo);
+    }
+    return heirs;
   }
 
   /** The conversations that share events and a naming key with one: its oldest ancestor, and all forks from there on. The same for each of them. */
@@ -59,11 +79,15 @@ export class Families {
     return this.#sharing.size === 0 ? [...found] : [...found].toSorted();
   }
 
+  #isFork(id: ConversationId): boolean {
+    return (this.#beginnings.get(id)?.forkedAt ?? null) !== null;
+  }
+
   #oldestOf(id: ConversationId): ConversationId {
     let oldest = id;
     for (
       let at = this.#beginnings.get(id);
-      at?.isFork === true && at.parent !== null;
+      at !== undefined && at.forkedAt !== null && at.parent !== null;
       at = this.#beginnings.get(at.parent)
     ) {
       if (!this.#beginnings.has(at.parent)) break;
@@ -104,9 +128,10 @@ async function sharingIn(store: EventStore, all: readonly ConversationId[]): Pro
 async function beginningOf(store: EventStore, id: ConversationId): Promise<Beginning> {
   const first = await envelopeAt(store, conversationStream(id), 0);
   const origin = first === null ? {} : originIn(first);
-  const { type, conversationId } = origin ?? {};
+  const { type, conversationId, revision } = origin ?? {};
   const parent = conversationIdSchema.safeParse(textOrNull(conversationId));
-  return { parent: parent.success ? parent.data : null, isFork: type === "fork", isUnknown: origin === null };
+  const forkedAt = type === "fork" && typeof revision === "number" ? revision : null;
+  return { parent: parent.success ? parent.data : null, forkedAt, isUnknown: origin === null };
 }
 
 /** Null if the event cannot be read, or begins no conversation. */
