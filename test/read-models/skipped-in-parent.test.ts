@@ -96,6 +96,21 @@ test("rows of forks from before the skipped event are not folded again, nor are 
   expect((await rowsOf(ofParent)).map(({ key }) => key)).toEqual([stream("parent")]);
 });
 
+test("rows of a fork alone do not keep what its parent said in an event that was skipped", async () => {
+  const { events: store, damage } = damaging(await freshStore("memory"));
+  await family(store, said("parent", "secret"));
+  const projector = createProjector(store, inheriting, { stream: stream("fork") });
+  await projector.catchUp();
+  expect(JSON.stringify(await rowsOf(projector))).toContain("secret");
+  damage(stream("parent"), 1, damages["data that is no JSON"]);
+  await skip(store, "parent", 1);
+  await projector.catchUp();
+  const [row, ...others] = await rowsOf(projector);
+  expect([row?.key, others]).toEqual([stream("fork"), []]);
+  expect(row?.view.texts).toContain("2 last");
+  expect(JSON.stringify(row)).not.toContain("secret");
+});
+
 test("a skip that cannot be read is as if it were not there", async () => {
   const { events: store, damage } = damaging(await freshStore("memory"));
   await family(store, said("parent", "secret"));
