@@ -135,9 +135,9 @@ function openAppends(path: string) {
   const { database } = openDatabase(path, {});
   const { whole } = createTransactions(database);
   const append = createAppend(database);
-  const confirm = createPlaceCheck(path);
+  const place = createPlaceCheck(path);
   const group = createGroupCommit({
-    ...{ database, append, admit: checkBounds, deadlineMs: 5_000, confirmPlace: () => confirm("written") },
+    ...{ database, append, admit: checkBounds, deadlineMs: 5_000, confirmPlace: () => place.confirm("written") },
     translate: (error) => error,
     onCommit: () => undefined,
   });
@@ -146,11 +146,12 @@ function openAppends(path: string) {
     wholeInPlace: (prepared: PreparedAppend) =>
       whole(() => {
         append(prepared);
-        confirm("written");
+        place.confirm("written");
       }),
     queued: group.append,
     [Symbol.dispose]() {
       database.close();
+      place.close();
     },
   };
 }

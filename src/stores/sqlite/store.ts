@@ -67,11 +67,11 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
   const pages = createPages(database);
   const envelopeOf = createEnvelopes();
   const watch = createWatch(version, pollMs);
-  let confirmPlace = createPlaceCheck(path, { isReadOnly });
+  let place = createPlaceCheck(path, { isReadOnly });
   const appendInTransaction = createAppend(database);
   const erase = createErase(database, appendInTransaction);
   const { append, idle } = createGroupCommit({
-    ...{ database, append: appendInTransaction, deadlineMs, confirmPlace: () => confirmPlace("written") },
+    ...{ database, append: appendInTransaction, deadlineMs, confirmPlace: () => place.confirm("written") },
     admit(prepared) {
       refuseIfClosed();
       checkBounds(prepared);
@@ -86,7 +86,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     ...{ path, deadlineMs, refuseIfClosed },
     confirm() {
       confirm();
-      confirmPlace("read");
+      place.confirm("read");
     },
   });
   const beside = path === ":memory:" ? null : createHeadsBeside(database, { path, storeId });
@@ -225,6 +225,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
       // Another process is writing: the last one to close truncates the log.
     }
     database.close();
+    place.close();
   }
   function close(): Promise<void> {
     closing ??= shut();
@@ -241,10 +242,11 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
       refuseIfClosed();
       if (hasLines || isReadOnly) return hasLines;
       try {
-        confirmPlace("read");
+        place.confirm("read");
         hasLines = takesLines(database);
         // To raise the schema, SQLite makes the log anew.
-        confirmPlace = createPlaceCheck(path);
+        place.close();
+        place = createPlaceCheck(path);
         return hasLines;
       } catch (error) {
         throw storeError(error, path);
@@ -261,7 +263,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
       }),
     erase: (erasure) =>
       guarded(() => {
-        const result = erase(erasure, () => confirmPlace("written"));
+        const result = erase(erasure, () => place.confirm("written"));
         hasWritten = true;
         watch.notify();
         return result;

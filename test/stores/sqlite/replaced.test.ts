@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { expect, test } from "vitest";
 import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import { StoreReplacedError } from "../../../src/log/ports/store-errors.ts";
@@ -82,6 +82,28 @@ test("a store behind a link is an error when the link leads to another one", asy
   unlinkSync(file("current"));
   symlinkSync(file("right"), file("current"));
   await expect(appendPrepared(store, {})).rejects.toThrow("was replaced by another file");
+});
+
+test("a log that was replaced by another file is an error, also when that file has its name and its content", async () => {
+  const { file } = temporaryFolder();
+  await using store = await openSqliteStore(file("store.db"));
+  await appendPrepared(store, {});
+  copyFileSync(file("store.db-wal"), file("copy"));
+  renameSync(file("copy"), file("store.db-wal"));
+  await expect(appendPrepared(store, { count: 1 })).rejects.toThrow("lost its log");
+});
+
+test("a closed store holds no file open", async () => {
+  const { file } = temporaryFolder();
+  // Where the system does not list them, this compares nothing with nothing.
+  const held = (): number => (existsSync("/proc/self/fd") ? readdirSync("/proc/self/fd").length : 0);
+  const before = held();
+  for (let time = 0; time < 5; time += 1) {
+    const store = await openSqliteStore(file("store.db"));
+    await appendPrepared(store, { stream: `notes-${time}` });
+    await store.close();
+  }
+  expect(held()).toBe(before);
 });
 
 test("a conversation fails at once when its store is gone, without a retry", async () => {
