@@ -99,6 +99,9 @@ export class Operator {
     const type = random.pick([...new Set(of.places.map((each) => each.type))]);
     const { revision } = random.pick(of.places.filter((each) => each.type === type));
     const before = await this.openRunIn(conversation);
+    await using holder = this.process();
+    const held = holder.conversation(conversation.id);
+    await held.turn();
     this.#store.damage(of.stream, revision, random.pick(Object.values(damages)));
     await using reader = this.reader();
     const found = await reader
@@ -118,22 +121,29 @@ export class Operator {
     else this.#of.tally.parentSkips += 1;
     if (!isOwn && mayLeaveFork && random.chance(0.7)) {
       await this.heal({ id: of.stream.slice("conversation-".length) });
-      if (await this.#isDamaged(conversation)) return { ...nothing, hasSkipped: true, leavesForkDamaged: true };
+      const isDamaged = await this.#isDamaged(conversation);
+      if (isDamaged !== (await isDamagedIn(held)))
+        this.#of.blame(
+          `a skip in ${of.stream} left a fork ${isDamaged ? "damaged" : "sound"}, and not where it was held open`,
+        );
+      if (isDamaged) return { ...nothing, hasSkipped: true, leavesForkDamaged: true };
     }
     await this.heal(conversation);
+    await this.#compareHeld(held);
     const after = await this.openRunIn(conversation);
     return { ...nothing, hasSkipped: true, hasEndedRun: before !== null && before !== after };
   }
 
   async #isDamaged({ id }: Conversation): Promise<boolean> {
     await using reader = this.reader();
-    return await reader
-      .conversation(id)
-      .turn()
-      .then(
-        () => false,
-        (error: unknown) => error instanceof ConversationDamagedError,
-      );
+    return await isDamagedIn(reader.conversation(id));
+  }
+
+  /** A process that held the conversation all the time shows it as one that reads all of it now. */
+  async #compareHeld(held: Conversation): Promise<void> {
+    await using reader = this.reader();
+    const [there, here] = await Promise.all([reader.conversation(held.id), held].map((each) => each.turn()));
+    if (there?.digest !== here?.digest) this.#of.blame(`${held.id} is another one after a skip where it was held open`);
   }
 
   /** The run that the log has open, for a process that has just begun. */
@@ -203,3 +213,9 @@ export class Operator {
     return stretches;
   }
 }
+
+const isDamagedIn = (conversation: Conversation): Promise<boolean> =>
+  conversation.turn().then(
+    () => false,
+    (error: unknown) => error instanceof ConversationDamagedError,
+  );
