@@ -52,6 +52,27 @@ export const logFaults: readonly PlantedFault[] = [
     suite: "log/writer/fork",
   },
   {
+    of: "a fork is not told what was skipped in its parent",
+    file: "log/writer/tell-forks.ts",
+    find: "revision <= upTo &&",
+    put: "revision < 0 &&",
+    suite: "log/history/skip-reaches",
+  },
+  {
+    of: "a fork of a fork is not told what was skipped in its oldest ancestor",
+    file: "log/history/families.ts",
+    find: "for (const heir of this.withForks(fork)) heirs.set(heir, upTo);",
+    put: "heirs.set(fork, upTo);",
+    suite: "log/history/skip-reaches",
+  },
+  {
+    of: "a store whose log was replaced is written to",
+    file: "stores/sqlite/place.ts",
+    find: "held.read() === held.name || isThere()",
+    put: "held.read() !== null || isThere()",
+    suite: "stores/sqlite/replaced",
+  },
+  {
     of: "a fork goes on from a parent that was changed",
     file: "log/history/lineage.ts",
     find: "if (there?.digest === fork.digest) return;",
@@ -120,20 +141,6 @@ export const logFaults: readonly PlantedFault[] = [
     find: "changesEarlier(recorded.event)",
     put: "false",
     suite: "coherence/troubled",
-  },
-  {
-    of: "a fork goes on with what an operator has skipped in its parent",
-    file: "log/writer/conversation-writer.ts",
-    find: "if (!news.hasSkips) return news;",
-    put: "if (news.revision >= 0) return news;",
-    suite: "coherence/troubled",
-  },
-  {
-    of: "a run of a fork goes on with what an operator has skipped in its parent since the run began",
-    file: "log/writer/conversation-writer.ts",
-    find: "Math.max(this.#learned(stream), this.#searched.get(stream) ?? -1)",
-    put: "Number.MAX_SAFE_INTEGER",
-    suite: "log/history/skip-reaches",
   },
   {
     of: "what others say while a run is open is lost when it ends",
