@@ -57,6 +57,22 @@ export async function openEvents(url: string, options: OpenEventsOptions): Promi
   throw new TurnlogError("unknown-store", `${shown} is not the address of a store: ${advice}`);
 }
 
+/**
+ * If an erasure was interrupted, texts that should be erased may still be there: warns every program that opens the store, unless it opens
+ * the store to continue the erasure.
+ */
+export async function tellUnfinished(events: EventStore, continuing?: string): Promise<void> {
+  if (events.erase === undefined) return;
+  const { unfinishedErasures } = await import("./records/erasures.ts");
+  for (const { orderId } of await unfinishedErasures(events)) {
+    if (orderId === continuing) continue;
+    process.emitWarning(
+      `the erasure ${orderId} is unfinished: continue it with \`turnlog erase --resume ${orderId}\``,
+      "TurnlogWarning",
+    );
+  }
+}
+
 /** The address for a path, or for `file:` before one, as other databases name files; null for anything else. */
 function addressMeant(text: string): string | null {
   if (text === "memory") return "memory:";

@@ -2,7 +2,7 @@ import { allOf, anything, checkFunction, checkText, checkWhole, choiceOf, kindOf
 import { type StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 import { type Authorize, authorizedStore, type MayErase } from "./log/authorized-store.ts";
 import type { EventStore } from "./log/ports/event-store.ts";
-import { type OpenEventsOptions, openEvents } from "./open-events.ts";
+import { type OpenEventsOptions, openEvents, tellUnfinished } from "./open-events.ts";
 
 export type CreateStoreOptions = StoreSources & {
   /** Asked before every append, read and subscription. */
@@ -68,21 +68,6 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
   const store = createStore(events, rest);
-  if (events.erase !== undefined && url !== "memory:") await tellUnfinished(events, continuing);
+  await tellUnfinished(events, continuing);
   return store;
-}
-
-/**
- * If an erasure was interrupted, texts that should be erased may still be there: warns every program that opens the store, unless it opens
- * the store to continue the erasure.
- */
-async function tellUnfinished(events: EventStore, continuing: string | undefined): Promise<void> {
-  const { unfinishedErasures } = await import("./records/erasures.ts");
-  for (const { orderId } of await unfinishedErasures(events)) {
-    if (orderId === continuing) continue;
-    process.emitWarning(
-      `the erasure ${orderId} is unfinished: continue it with \`turnlog erase --resume ${orderId}\``,
-      "TurnlogWarning",
-    );
-  }
 }

@@ -177,8 +177,10 @@ export function createContext(
     },
     async openEvents() {
       sayUnread();
-      const { openEvents } = await import("../open-events.ts");
-      return openEvents(settings.store().url, { mustExist: true, mayBeReadOnly: true });
+      const { openEvents, tellUnfinished } = await import("../open-events.ts");
+      const events = await openEvents(settings.store().url, { mustExist: true, mayBeReadOnly: true });
+      await tellUnfinished(events);
+      return events;
     },
     write,
     // Opened lazily, because a process opens its stdin on first access.

@@ -39,6 +39,7 @@ test("to continue an unfinished order warns of the other orders, and not of this
     return [code, warnings.map((text) => /erasure (\S+) is unfinished/.exec(text)?.[1]).toSorted()];
   };
   expect(await warned("erase")).toEqual([0, [first, second].toSorted()]);
+  expect(await warned("ls")).toEqual([0, [first, second].toSorted()]);
   expect(await warned("erase", "--resume", first)).toEqual([0, [second]]);
   expect(await warned("erase")).toEqual([0, [second]]);
   expect(await warned("erase", "--resume", second)).toEqual([0, []]);
