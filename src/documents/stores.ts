@@ -201,6 +201,8 @@ export const skipDocument = z.strictObject({
   skipped: list(revision),
   /** The damage that still stops the conversation, as if each damaged event were skipped in turn; at most 100. */
   damage: list(z.strictObject({ stream: stream.nullable(), revision: revision.nullable(), message: z.string() })),
+  /** The forks that inherit skipped events, and were told now. */
+  forks: list(conversation),
 });
 
 /** `turnlog fork` */

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { logDocument } from "../../src/documents/conversations.ts";
 import { skipDocument, verifyDocument } from "../../src/documents/stores.ts";
+import { openStore } from "../../src/open-store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
@@ -156,11 +157,31 @@ test.each([
   },
 );
 
+test("skip names the forks that leave the event out too, whose logs tell it", async () => {
+  const cwd = damagedAt(65);
+  await using store = await openStore(`sqlite:${cwd}/turnlog.db`);
+  const names = ["cnv_f1", "cnv_f2", "cnv_f3", "cnv_f4", "cnv_f5", "cnv_f6"];
+  const of = await turnlogHere(["skip", "@last@65", "--reason", "a newer one wrote it"], { cwd });
+  expect(of.code).toBe(0);
+  expect(of.stdout).not.toContain("forks");
+  const id = (await store.list()).conversations[0]?.id ?? "";
+  for (const name of names) await store.conversation(id).fork(-1, { id: name });
+  await store.close();
+  const database = new DatabaseSync(`${cwd}/turnlog.db`);
+  database.prepare("UPDATE events SET version = 9 WHERE revision = 64").run();
+  database.close();
+  const skipped = await turnlogHere(["skip", `${id}@64`, "--reason", "so did this one"], { cwd });
+  expect(skipped).toMatchObject({ code: 0, stderr: "" });
+  expect(skipped.stdout).toContain("left out of its forks, too: cnv_f1, cnv_f2, cnv_f3, cnv_f4, cnv_f5 and 1 more\n");
+  const { stdout } = await turnlogHere(["log", "cnv_f6"], { cwd });
+  expect(stdout).toMatch(new RegExp(`1 inherited event skipped in ${id}: 64\\n$`));
+});
+
 test("skip --json is one document", async () => {
   const cwd = damagedAt(29);
   const outcome = await turnlogHere(["skip", "@last@29", "--reason", "unreadable", "--json"], { cwd });
   expect(readDocument(skipDocument, outcome)).toMatchObject({
-    ...{ revision: 29, skipped: [29] },
+    ...{ revision: 29, skipped: [29], forks: [] },
     damage: expect.arrayContaining([expect.objectContaining({ revision: 30 })]) as unknown,
   });
 });

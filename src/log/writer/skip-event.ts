@@ -1,6 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { ConversationId } from "../../domain/ids.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import { firstBreak, foundDigest } from "../codec/envelope.ts";
 import type { EventLog } from "../codec/event-log.ts";
@@ -24,6 +25,8 @@ export type SkipOutcome = {
   readonly skipped: readonly number[];
   /** The damage at which folds stop then, one after another; each is found by leaving out those before it. Ends at `maxFollowing`. */
   readonly damage: readonly ConversationDamagedError[];
+  /** The forks that inherit skipped events, and forks of these: this call told them, in their own streams. */
+  readonly forks: readonly ConversationId[];
 };
 
 /** At most this many events that depend on a damaged one are counted, or skipped at once: a fork loses less. */
@@ -57,8 +60,8 @@ export async function skipEvent(log: EventLog, stream: string, skip: Skip): Prom
   if (skipped.length > 0) await append(log, stream, { reason, actor, skipped });
   // Snapshots of this conversation and of its forks hold what was skipped. Which ones is unknown, so all are rebuilt.
   await log.store.snapshots?.deleteAll();
-  await tellForks(log, stream, { actor, skipped });
-  return { skipped, damage: allThatFollow ? left.filter((damage) => damage.stream !== stream) : left };
+  const forks = await tellForks(log, stream, { actor, skipped });
+  return { skipped, forks, damage: allThatFollow ? left.filter((damage) => damage.stream !== stream) : left };
 }
 
 async function append(

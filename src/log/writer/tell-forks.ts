@@ -16,14 +16,20 @@ type Telling = {
 
 /**
  * Tells each fork, and each fork of a fork, which events it inherits were skipped in this stream since it began, unless it was told before:
- * whoever holds it, follows it or keeps rows of it reads its own stream only. Repeating this finishes what was interrupted.
+ * whoever holds it, follows it or keeps rows of it reads its own stream only. Repeating this finishes what was interrupted. Returns those
+ * that were told now.
  */
-export async function tellForks(log: EventLog, stream: string, { actor, skipped }: Telling): Promise<void> {
+export async function tellForks(
+  log: EventLog,
+  stream: string,
+  { actor, skipped }: Telling,
+): Promise<readonly ConversationId[]> {
   const conversationId = conversationOfStream(stream);
-  if (conversationId === null) return;
+  if (conversationId === null) return [];
   const heirs = (await readFamilies(log.store)).heirsOf(conversationId);
-  if (heirs.size === 0) return;
+  if (heirs.size === 0) return [];
   const skips = await readSkips(log, stream);
+  const toldNow: ConversationId[] = [];
   for (const [heir, upTo] of heirs) {
     const fork = conversationStream(heir);
     const began = (await envelopeAt(log.store, fork, 0))?.position ?? "";
@@ -36,7 +42,9 @@ export async function tellForks(log: EventLog, stream: string, { actor, skipped 
       ...{ type: "AncestorEventsSkipped", version: 1, data: { conversationId, revisions } },
     };
     await appendNext(log, fork, [{ event, actor }]);
+    toldNow.push(heir);
   }
+  return toldNow;
 }
 
 /** The skipped events of an ancestor that a fork was told of. */
