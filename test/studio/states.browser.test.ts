@@ -82,7 +82,7 @@ describe("the page", () => {
     const banner = page.getByRole("region", { name: "Damage" });
     await banner.getByRole("heading", { name: "Event r20 is not what was written" }).waitFor();
     await page.getByRole("button", { name: "Show what is stored" }).click();
-    await page.getByRole("tabpanel").getByRole("heading", { name: "Event r20 is not what was written" }).waitFor();
+    await page.getByRole("tabpanel").getByRole("heading", { name: "Event r20 cannot be relied on" }).waitFor();
     await page.keyboard.press("1");
     await page.keyboard.press("B");
     await page.keyboard.press("[");

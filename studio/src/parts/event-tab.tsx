@@ -25,9 +25,9 @@ export function EventTab({ conversation, revision, version }: TabProps) {
         <div class="banner bad">
           <span />
           <div>
-            <h2>Event r{grouped(revision)} is not what was written</h2>
+            <h2>Event r{grouped(revision)} cannot be relied on</h2>
             <p>
-              {data.problem}. Everything before it is sound; <span class="mono">turnlog verify</span> says more.
+              {data.problem}. <span class="mono">turnlog verify</span> checks everything before and after it.
             </p>
           </div>
         </div>
