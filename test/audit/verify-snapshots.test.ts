@@ -45,6 +45,12 @@ type Change = (data: SnapshotData, events: EventStore) => SnapshotData | Promise
 const changes: readonly (readonly [string, Change, string])[] = [
   ["another title", (data) => ({ ...data, title: "another" }), "its labels"],
   ["a shorter Turn", (data) => ({ ...data, turn: data.turn.slice(0, -1) }), "its Turn is shorter"],
+  ["a Turn that begins with another", (data) => ({ ...data, turn: withFirstDigest(data.turn) }), "its Turn is another"],
+  [
+    "a Turn that ends twice",
+    (data) => ({ ...data, turn: [...data.turn, ...data.turn.slice(-1)] }),
+    "its Turn is another",
+  ],
   ["a Turn of other blocks", swapBlocks, "its blocks are others"],
   ["another answer", (data) => ({ ...data, answeredBy: null, cameBackTo: null }), "its labels"],
   ["no response", (data) => ({ ...data, facts: null, newest: [] }), "it knows other endpoints"],
@@ -97,6 +103,31 @@ test.each(changes)(
   },
 );
 
+test("names a snapshot that has the Turn of an earlier one, of the same length", async () => {
+  const events = await freshStore("memory");
+  await talk(events);
+  const conversation = new TurnlogStore(events).conversation("cnv_workshop");
+  const kept = (await conversation.at(-1)).revision;
+  const ofLast = async (text: string): Promise<SnapshotData["turn"]> => {
+    await conversation.revertTo(kept);
+    await conversation.append(text);
+    await events.snapshots?.deleteAll();
+    await takeSnapshots(events, stream, workOf(1));
+    const [newest = -1] = await snapshotsAt(events, stream);
+    const digest = (await envelopeAt(events, stream, newest))?.digest ?? "";
+    const saved = await snapshotsOf(events).get(snapshotKey(stream), newest);
+    return sealedData(saved?.data ?? "", digest)?.turn ?? [];
+  };
+  const earlier = await ofLast("said in vain");
+  expect(await ofLast("said instead")).not.toEqual(earlier);
+  expect(await problemsIn(events)).toEqual([]);
+  const [newest = -1] = await snapshotsAt(events, stream);
+  await changeSnapshot(events, newest, (data) => ({ ...data, turn: earlier }));
+  const problems = await problemsIn(events);
+  expect(problems).toMatchObject([{ stream, problem: { kind: "snapshot", revision: newest } }]);
+  expect(problems[0]?.problem?.message).toContain("its Turn is another");
+});
+
 test("names a snapshot that was changed without its seal, which no reader uses", async () => {
   const events = await freshStore("memory");
   await talk(events);
@@ -123,6 +154,11 @@ async function changeSnapshot(events: EventStore, revision: number, change: Chan
   const text = snapshotText(await change(data, events), digest);
   await snapshotsOf(events).put(snapshotKey(stream), { revision, data: text });
 }
+
+const withFirstDigest = ([[name, length] = ["", 0, ""], ...rest]: SnapshotData["turn"]): SnapshotData["turn"] => [
+  [name, length, "0".repeat(64)],
+  ...rest,
+];
 
 async function swapBlocks(data: SnapshotData, events: EventStore): Promise<SnapshotData> {
   const [[name, length, digest] = ["", 0, ""], ...rest] = data.turn;

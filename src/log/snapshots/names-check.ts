@@ -93,7 +93,9 @@ const nothingListed = () => ({
 });
 
 const isSame = (one: NameEntry | undefined, other: NameEntry): boolean =>
-  one?.stream === other.stream && one.numbers.join() === other.numbers.join();
+  one?.stream === other.stream &&
+  one.numbers.length === other.numbers.length &&
+  one.numbers.every((number, index) => number === other.numbers[index]);
 
 const entryOfRun = ({ stream, from, to, brought }: CompletedRun): NameEntry => ({
   stream,

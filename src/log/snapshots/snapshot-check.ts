@@ -34,13 +34,15 @@ export class SnapshotCheck {
   #lastAt: string | null = null;
   readonly #names = new NamesCheck();
   readonly #ancestors = new Set<string>();
-  /** Chunks (by name and digest) and contexts (by their text) that were already compared. */
+  /** Chunks (by name and digest, also with their place) and contexts (by their text) that were already compared. */
   readonly #compared = new Set<string>();
-  readonly #factsByName = new Map<string, SavedFacts>();
+  /** What the facts of the snapshot before say: most snapshots add to them. */
+  #told: ToldFacts;
 
   constructor(events: EventStore, stream: string) {
     this.#events = events;
     this.#stream = stream;
+    this.#told = nothingTold(stream);
   }
 
   /** The next event, of the stream or an ancestor, and the view after it was applied. */
@@ -101,9 +103,20 @@ export class SnapshotCheck {
   /** Compares a Turn with the chunks that list its blocks from an index on. */
   async #turnProblem(turn: Turn, refs: readonly ChunkRef[], from = 0): Promise<string | null> {
     let start = from;
+    let before = "";
+    // The context at the end covers all before it. So it is enough for chunks that were compared in this order before; where one of them was
+    // not, its beginning is compared, too.
+    const total = refs.reduce((sum, [, length]) => sum + length, from);
+    if (total > turn.length || turn.contextAt(total) !== (refs.at(-1)?.[2] ?? turn.contextAt(from)))
+      return "its Turn is another";
     for (const [name, length, digest] of refs) {
       const end = start + length;
-      if (end > turn.length || turn.contextAt(end) !== digest) return "its Turn is another";
+      const place = `${start} ${before} ${name} ${digest}`;
+      if (this.#compared.has(place)) {
+        [start, before] = [end, digest];
+        continue;
+      }
+      if (before !== "" && turn.contextAt(start) !== before) return "its Turn is another";
       // An equal digest means an equal Turn, and so equal blocks: a list that was compared at this digest needs no second check.
       if (!this.#compared.has(`${name} ${digest}`)) {
         const text = await this.#list({ stream: this.#stream, name });
@@ -116,7 +129,8 @@ export class SnapshotCheck {
         if (!turn.slice(end).after(start).every(isListed)) return "its blocks are others";
         this.#compared.add(`${name} ${digest}`);
       }
-      start = end;
+      this.#compared.add(place);
+      [start, before] = [end, digest];
     }
     return start === turn.length ? null : "its Turn is shorter";
   }
@@ -139,15 +153,19 @@ export class SnapshotCheck {
 
   /** Compares what servers hold and have reported, and the names. */
   async #factsProblem({ server }: ConversationView, data: SnapshotData): Promise<string | null> {
-    const told = serverContexts.initial(this.#stream);
-    const lists: NameList[] = [];
-    const chain: SavedFacts[] = [];
-    for (let { facts: name } = data; name !== null; name = chain.at(-1)?.before ?? null) {
-      const facts = await this.#facts(name);
+    const { newest } = this.#told;
+    const added: SavedFacts[] = [];
+    let { facts: name } = data;
+    for (; name !== null && name !== newest; name = added.at(-1)?.before ?? null) {
+      const text = await this.#list({ stream: this.#stream, name });
+      const facts = text === undefined ? undefined : savedFacts(text);
       if (facts === undefined) return notThere(name);
-      chain.push(facts);
+      added.push(facts);
     }
-    for (const facts of chain.reverse()) {
+    const { view: told, lists } = name === newest ? this.#told : nothingTold(this.#stream);
+    // Until all of it was compared, nothing is known to be told.
+    this.#told = nothingTold(this.#stream);
+    for (const facts of added.reverse()) {
       const { length: first } = told.contexts;
       restoreFacts(told, facts);
       lists.push(...facts.names);
@@ -159,7 +177,9 @@ export class SnapshotCheck {
     }
     if (told.contexts.length !== server.contexts.length) return "it knows other responses";
     if (canonicalJson(factsOf(told)) !== canonicalJson(factsOf(server))) return "what endpoints have told is another";
-    return this.#names.problem(lists, (list) => this.#list(list));
+    const problem = await this.#names.problem(lists, (list) => this.#list(list));
+    if (problem === null) this.#told = { newest: data.facts, view: told, lists };
+    return problem;
   }
 
   #ownProblem({ client, server, ...view }: ConversationView, data: SnapshotData): string | null {
@@ -183,20 +203,20 @@ export class SnapshotCheck {
     return canonicalJson(ancestors) === canonicalJson([...this.#ancestors].sort()) ? null : "its ancestors are others";
   }
 
-  async #facts(name: string): Promise<SavedFacts | undefined> {
-    const known = this.#factsByName.get(name);
-    if (known !== undefined) return known;
-    const text = await this.#list({ stream: this.#stream, name });
-    const facts = text === undefined ? undefined : savedFacts(text);
-    if (facts !== undefined) this.#factsByName.set(name, facts);
-    return facts;
-  }
-
   /** Undefined if it is missing or changed. If the store cannot be read, nothing is known about it. */
   async #list(ref: ListRef): Promise<string | undefined> {
     return listText(await this.#events.snapshots?.get(listKey(ref), 0), ref);
   }
 }
+
+type ToldFacts = {
+  /** The name of the list that says the newest of them. */
+  readonly newest: string | null;
+  readonly view: ServerContextsView;
+  readonly lists: NameList[];
+};
+
+const nothingTold = (stream: string): ToldFacts => ({ newest: null, view: serverContexts.initial(stream), lists: [] });
 
 const notThere = (name: string): string => `the list ${name} is not there`;
 

@@ -115,6 +115,20 @@ export const logFaults: readonly PlantedFault[] = [
     suite: "audit/verify-snapshots",
   },
   {
+    of: "verify does not look at where a snapshot's Turn begins",
+    file: "log/snapshots/snapshot-check.ts",
+    find: "turn.contextAt(start) !== before)",
+    put: "start < 0)",
+    suite: "audit/verify-snapshots",
+  },
+  {
+    of: "verify does not look at where a snapshot's Turn ends",
+    file: "log/snapshots/snapshot-check.ts",
+    find: "turn.contextAt(total) !== (refs.at(-1)?.[2] ?? turn.contextAt(from))",
+    put: "total < 0",
+    suite: "audit/verify-snapshots",
+  },
+  {
     of: "the skip of an event of an earlier run ends the run that is open",
     file: "domain/ended-by-skip.ts",
     find: "runId !== null && runId === open",
