@@ -95,7 +95,7 @@ export async function statedFork(reader: EventReader, stream: string): Promise<F
 export const isFork = (event: ConversationEvent): boolean => forkPointOf(event) !== null;
 
 /** Where a conversation with this first event states that it left its parent; null if it is not a fork. */
-export function forkPointOf(event: ConversationEvent): ForkPoint | null {
+function forkPointOf(event: ConversationEvent): ForkPoint | null {
   if (event.type !== "ConversationStarted" || event.data.origin.type !== "fork") return null;
   const { conversationId, revision, digest } = event.data.origin;
   return { stream: conversationStream(conversationId), revision, digest };

@@ -112,7 +112,7 @@ export async function skipAt(reader: EventReader, stream: string, skippedAt: num
 }
 
 /** The skip that an event records; null if it records none. */
-export function skipIn({
+function skipIn({
   event,
   actor: by,
   revision: skippedAt,

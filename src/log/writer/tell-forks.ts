@@ -10,14 +10,14 @@ import { appendNext } from "./append-next.ts";
 
 type Telling = {
   readonly actor: Actor;
-  /** What was skipped just now: forks that began meanwhile are told of it too. */
+  /** What was skipped just now: also told to forks that began meanwhile. */
   readonly skipped: readonly number[];
 };
 
 /**
  * Tells each fork, and each fork of a fork, which events it inherits were skipped in this stream since it began, unless it was told before:
- * whoever holds it, follows it or keeps rows of it reads its own stream only. Repeating this finishes what was interrupted. Returns those
- * that were told now.
+ * programs that hold it open, followers and projections read its own stream only. Repeating this finishes what was interrupted. Returns the
+ * forks that it told.
  */
 export async function tellForks(
   log: EventLog,
