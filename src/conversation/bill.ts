@@ -5,7 +5,7 @@ import { checkedConversationId } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
 import { type Billed, namedCells } from "./bill-names.ts";
-import { inDetail, readBilled } from "./billed-rows.ts";
+import { countReads, inDetail, readBilled } from "./billed-rows.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
 import { billing, caching } from "./read-models.ts";
 import { timeOf } from "./since.ts";
@@ -18,7 +18,7 @@ export type BillOptions = PriceOptions & {
   readonly by?: BillBy;
   /** Only requests from this time on: a `Date`, or ISO text. */
   readonly since?: Date | string;
-  /** Called with the number of events read so far, while the bill reads events that it has not seen. */
+  /** Called with the number of events read so far, while the bill reads events that it has not seen, or whose runs or times its rows do not tell apart. */
   readonly onProgress?: (events: number) => void;
 };
 
@@ -39,18 +39,18 @@ const billOptions = optionsOf<BillOptions>({
 /** Adds up what conversations cost. */
 export async function billConversations(events: EventStore, options: BillOptions): Promise<Bill> {
   billOptions.check("bill", options);
-  const { conversations, by = "model", since: from, onProgress } = options;
+  const { conversations, by = "model", since: from } = options;
   const since = from === undefined ? null : timeOf("bill", from);
   const prices = await pricesOf("bill", options);
   const wanted = conversations === undefined ? null : [...new Set(conversations.map(checkedConversationId))];
   const [projection, detail] = by === "layer" ? [caching, { misses: answerMisses }] : [billing, {}];
-  const progress = onProgress === undefined ? {} : { onProgress };
-  const { billed, erased } = await readBilled(events, wanted, { projection, ...progress });
+  const reads = countReads(options.onProgress);
+  const { billed, erased } = await readBilled(events, wanted, { projection, onProgress: reads.onProgress });
   const detailed: Billed[] = [];
   // Most bills need only the rows, and a promise for each of thousands has its price.
   const areEnough = by !== "run" && since === null;
   for (const each of areEnough ? [] : billed)
-    detailed.push(await inDetail(events, each, { ...detail, runs: by === "run", since }));
+    detailed.push(await inDetail(events, each, { ...detail, runs: by === "run", since, onEvent: reads.onEvent }));
   return {
     ...{ by, since },
     ...billRows(namedCells(areEnough ? billed : detailed, by, since), { by, prices }),

@@ -114,16 +114,38 @@ async function folded(
 
 const notFound = (id: string): TurnlogError => new TurnlogError("not-found", `there is no conversation ${id}`);
 
+/** Counts what a bill reads: the events that its rows have not seen, and after them those that are read for what rows do not tell apart. */
+export function countReads(onProgress: (events: number) => void = () => undefined) {
+  let read = 0;
+  return {
+    onProgress(events: number): void {
+      read = events;
+      onProgress(read);
+    },
+    onEvent(): void {
+      read += 1;
+      if (read % 1_000 === 0) onProgress(read);
+    },
+  };
+}
+
+type InDetail = BillDetail & {
+  readonly runs: boolean;
+  readonly since: string | null;
+  /** Called after each event that is read. */
+  readonly onEvent: () => void;
+};
+
 /** The same conversation with what its row lacks, read from its events: its runs, and a day of which only a part counts. */
 export async function inDetail(
   events: EventStore,
   billed: Billed,
-  { runs, since, ...detail }: BillDetail & { readonly runs: boolean; readonly since: string | null },
+  { runs, since, onEvent, ...detail }: InDetail,
 ): Promise<Billed> {
   const day = since === null || since.endsWith("T00:00:00.000Z") ? null : since.slice(0, 10);
   const isPartial = day !== null && cellsOf(billed.view).some((cell) => cell.day === day);
   if (!runs && !isPartial) return billed;
   const projection = billOf(answerCounts, { ...detail, runs, since: isPartial ? since : null });
-  const state = await foldStreamNow(events, projection, conversationStream(billed.id));
+  const state = await foldStreamNow(events, projection, conversationStream(billed.id), onEvent);
   return state === null || state === "erased" ? billed : { ...billed, view: state.view };
 }

@@ -8,7 +8,7 @@ import { type FirstRequest, missed } from "../projections/misses.ts";
 import { joinUses, type PrefixUse } from "../projections/prefix-uses.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
 import { firstMiss } from "../providers/first-misses.ts";
-import { inDetail, readBilled } from "./billed-rows.ts";
+import { countReads, inDetail, readBilled } from "./billed-rows.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
 import { caching } from "./read-models.ts";
 import { timeOf } from "./since.ts";
@@ -45,17 +45,17 @@ export type CacheReport = CacheSum & {
 /** Adds up hits and misses of prompt caches. */
 export async function reportCaches(events: EventStore, options: CacheOptions): Promise<CacheReport> {
   cacheOptions.check("cache", options);
-  const { conversations, since: from, onProgress } = options;
+  const { conversations, since: from } = options;
   const since = from === undefined ? null : timeOf("cache", from);
   const prices = await pricesOf("cache", options);
   const wanted = conversations === undefined ? null : [...new Set(conversations.map(checkedConversationId))];
-  const progress = onProgress === undefined ? {} : { onProgress };
-  const { billed, erased } = await readBilled(events, wanted, { projection: caching, ...progress });
+  const reads = countReads(options.onProgress);
+  const { billed, erased } = await readBilled(events, wanted, { projection: caching, onProgress: reads.onProgress });
   // Of named conversations, the others are not asked for.
   const lastUse = joinUses(wanted === null ? billed.map(({ id, view }) => ({ of: id, uses: view.uses })) : []);
   const cells: BillCell[] = [];
   for (const each of billed) {
-    const { view } = await inDetail(events, each, { runs: false, since, misses: answerMisses });
+    const { view } = await inDetail(events, each, { runs: false, since, misses: answerMisses, onEvent: reads.onEvent });
     for (const cell of cellsOf(view))
       if (cell.day >= (since?.slice(0, 10) ?? "")) cells.push(...withOthers(cell, lastUse));
   }

@@ -45,11 +45,14 @@ export async function foldKey<View>(
 /**
  * The view of a stream from its events alone, for a reader who may not read rows, or who asks what they do not hold. Null if there is no
  * such stream; `erased` if its conversation was erased.
+ *
+ * @param onEvent - Called after each event.
  */
 export async function foldStreamNow<View>(
   store: EventStore,
   projection: Projection<View>,
   stream: string,
+  onEvent: () => void = () => undefined,
 ): Promise<ViewState<View> | "erased" | null> {
   let state: ViewState<View> | null = null;
   for await (const envelope of store.readStream(stream)) {
@@ -60,6 +63,7 @@ export async function foldStreamNow<View>(
       envelope,
       reading: await tryToRead(store, envelope),
     });
+    onEvent();
   }
   return state;
 }

@@ -142,6 +142,20 @@ describe("since when a bill counts", () => {
   });
 });
 
+test("a bill by run tells how many events it reads, although its rows have seen all of them", async () => {
+  const workshop = createWorkshop();
+  await talk(workshop, "cnv_long", reporting("m", ["hello"]));
+  const { store } = workshop;
+  for (let n = 0; n < 1_000; n += 1) await store.conversation("cnv_long").relabel({ title: `title ${n}` });
+  await store.bill();
+  const told: number[] = [];
+  const onProgress = (events: number): void => void told.push(events);
+  await store.bill({ onProgress });
+  const before = told.at(-1) ?? 0;
+  await store.bill({ by: "run", onProgress });
+  expect((told.at(-1) ?? 0) - before).toBeGreaterThanOrEqual(900);
+});
+
 test("money is that of the price file, and told money wins where the provider told some", async () => {
   const { file } = temporaryFolder();
   const entry = { litellm_provider: "openai", input_cost_per_token: 5e-6, output_cost_per_token: 3e-5 };
