@@ -1,5 +1,4 @@
 import type { Actor } from "../actor.ts";
-import type { ChangingEarlier } from "./changes-earlier.ts";
 import type { ConversationEvent, ConversationEventOf } from "./event.ts";
 
 /** An event that a caller proposes, with its actor, run and frame; `decide` accepts or rejects it. */
@@ -8,7 +7,10 @@ export type ProposedEvent = {
    * Without those that change how earlier events read: a damaged event is skipped without a decision, because there is no state to decide on,
    * and only a store can empty lines.
    */
-  readonly event: Exclude<ConversationEvent, ConversationEventOf<ChangingEarlier>>;
+  readonly event: Exclude<
+    ConversationEvent,
+    ConversationEventOf<"EventSkipped" | "AncestorEventsSkipped" | "LinesErased">
+  >;
   readonly actor: Actor;
   readonly runId?: string | undefined;
   readonly frame?: string | undefined;
