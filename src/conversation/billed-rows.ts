@@ -118,11 +118,11 @@ const notFound = (id: string): TurnlogError => new TurnlogError("not-found", `th
 export function countReads(onProgress: (events: number) => void = () => undefined) {
   let read = 0;
   return {
-    onProgress(events: number): void {
+    onProgress: (events: number): void => {
       read = events;
       onProgress(read);
     },
-    onEvent(): void {
+    onEvent: (): void => {
       read += 1;
       if (read % 1_000 === 0) onProgress(read);
     },
