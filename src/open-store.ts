@@ -68,6 +68,6 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
   const store = createStore(events, rest);
-  await tellUnfinished(events, continuing);
+  if (url !== "memory:") await tellUnfinished(events, continuing);
   return store;
 }

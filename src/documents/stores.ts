@@ -201,7 +201,7 @@ export const skipDocument = z.strictObject({
   skipped: list(revision),
   /** The damage that still stops the conversation, as if each damaged event were skipped in turn; at most 100. */
   damage: list(z.strictObject({ stream: stream.nullable(), revision: revision.nullable(), message: z.string() })),
-  /** The forks that inherit skipped events, and were told now. */
+  /** The forks that inherit skipped events, in which this call recorded it. */
   forks: list(conversation),
 });
 

@@ -59,7 +59,7 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       return `event ${event.data.revision} skipped: ${excerpt(event.data.reason, textLength)}`;
     case "AncestorEventsSkipped": {
       const { conversationId, revisions } = event.data;
-      return `${counted(revisions.length, "inherited event")} skipped in ${conversationId}: ${revisions.join(", ")}`;
+      return `${counted(revisions.length, "inherited event")} skipped in ${conversationId}: ${excerpt(revisions.join(", "), textLength)}`;
     }
     case "LinesErased": {
       const { orderId, places, blockIds } = event.data;

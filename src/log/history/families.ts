@@ -60,13 +60,13 @@ export class Families {
   }
 
   /** The conversations that inherit events of one, and the last of its events that each inherits. A fork of a fork inherits what that one does. */
-  heirsOf(id: ConversationId): ReadonlyMap<ConversationId, number> {
-    const heirs = new Map<ConversationId, number>();
+  descendantsOf(id: ConversationId): ReadonlyMap<ConversationId, number> {
+    const descendants = new Map<ConversationId, number>();
     for (const fork of this.forksOf(id)) {
       const upTo = this.#beginnings.get(fork)?.forkedAt ?? -1;
-      for (const heir of this.withForks(fork)) heirs.set(heir, upTo);
+      for (const each of this.withForks(fork)) descendants.set(each, upTo);
     }
-    return heirs;
+    return descendants;
   }
 
   /** The conversations that share events and a naming key with one: its oldest ancestor, and all forks from there on. The same for each of them. */

@@ -9,7 +9,7 @@ import { foldHistory } from "../history/lineage.ts";
 import { isSkippedAsFound, SkippedEvents, skipsOf } from "../history/skipped-events.ts";
 import { envelopeAt } from "../ports/event-store.ts";
 import { appendNext } from "./append-next.ts";
-import { tellForks } from "./tell-forks.ts";
+import { notifyForks } from "./notify-forks.ts";
 
 type Skip = {
   readonly revision: number;
@@ -25,7 +25,7 @@ export type SkipOutcome = {
   readonly skipped: readonly number[];
   /** The damage at which folds stop then, one after another; each is found by leaving out those before it. Ends at `maxFollowing`. */
   readonly damage: readonly ConversationDamagedError[];
-  /** The forks that inherit skipped events, and forks of these: this call told them, in their own streams. */
+  /** The forks that inherit skipped events, and forks of these: this call recorded it in their own streams. */
   readonly forks: readonly ConversationId[];
 };
 
@@ -60,7 +60,7 @@ export async function skipEvent(log: EventLog, stream: string, skip: Skip): Prom
   if (skipped.length > 0) await append(log, stream, { reason, actor, skipped });
   // Snapshots of this conversation and of its forks hold what was skipped. Which ones is unknown, so all are rebuilt.
   await log.store.snapshots?.deleteAll();
-  const forks = await tellForks(log, stream, { actor, skipped });
+  const forks = await notifyForks(log, stream, { actor, skipped });
   return { skipped, forks, damage: allThatFollow ? left.filter((damage) => damage.stream !== stream) : left };
 }
 

@@ -57,8 +57,8 @@ type LogCheck = { readonly isThere: () => boolean; readonly close: () => void };
 
 /**
  * Whether the log is still the file that it was. Every append writes the log and waits for the disk, and since Linux 6.13 a file whose times
- * were asked for gets a new time with its next write (multigrain timestamps), which that wait then includes: it takes twice as long. Node asks
- * for the times with everything else, so on Linux the check reads the name of an open file instead.
+ * were asked for gets a new time with its next write (multigrain timestamps), which the wait then includes. Node asks for the times with
+ * everything else, so on Linux the check reads the name of an open file instead (decision 0154).
  */
 function createLogCheck(log: string): LogCheck {
   const opened = lookAt(log);

@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, prepared } from "../../../src/contracts/prepared.ts";
 import { StoreReplacedError } from "../../../src/log/ports/store-errors.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
@@ -60,6 +61,21 @@ test.each(harms)(
       await expect(reading()).rejects.toThrow(StoreReplacedError);
       await expect(reading()).rejects.toThrow("nothing was read; open the store again");
     }
+  },
+);
+
+test.each(harms)(
+  "a process that only reads learns that its store is %s, a few milliseconds later",
+  async (_, told, harm) => {
+    const { file } = temporaryFolder();
+    await (await openSqliteStore(file("other.db"))).close();
+    await using store = await openSqliteStore(file("store.db"));
+    const { stream } = prepared();
+    await store.head(stream);
+    harm(file);
+    // Reads of one millisecond share a look at the files.
+    await setTimeout(5);
+    await expect(store.head(stream)).rejects.toThrow(told);
   },
 );
 

@@ -53,7 +53,7 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "a fork is not told what was skipped in its parent",
-    file: "log/writer/tell-forks.ts",
+    file: "log/writer/notify-forks.ts",
     find: "revision <= upTo &&",
     put: "revision < 0 &&",
     suite: "log/history/skip-reaches",
@@ -61,8 +61,8 @@ export const logFaults: readonly PlantedFault[] = [
   {
     of: "a fork of a fork is not told what was skipped in its oldest ancestor",
     file: "log/history/families.ts",
-    find: "for (const heir of this.withForks(fork)) heirs.set(heir, upTo);",
-    put: "heirs.set(fork, upTo);",
+    find: "for (const each of this.withForks(fork)) descendants.set(each, upTo);",
+    put: "descendants.set(fork, upTo);",
     suite: "log/history/skip-reaches",
   },
   {

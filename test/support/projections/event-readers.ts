@@ -63,7 +63,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "log/writer/named-events.ts": "finds the blocks that an event brings from outside of runs",
   "log/writer/held-fold.ts": "decides which events of others a run goes on beside",
   "log/writer/decide-all.ts": "writes settings as what differs from the newest ones",
-  "log/writer/tell-forks.ts": "finds what a fork was told of: no fold needs it",
+  "log/writer/notify-forks.ts": "finds which skips a fork has a record of: no fold needs it",
   "read-models/key-fold.ts": "gives a read model of a fork what its parent declared",
   "read-models/view-state.ts": "takes a skipped event out of the quarantine of a row",
   "rehearsal/play.ts": "counts the strategies of a rehearsal",
