@@ -40,9 +40,9 @@ export {
   toolResult,
   user,
 } from "./domain/make-block.ts";
+export { type SecretReference, secretReference as secret } from "./domain/secret-reference.ts";
 export { Turn } from "./domain/turn.ts";
 export type { ServerWindow } from "./engine/compaction/server-window.ts";
-export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export type { Cancelled, CancelOptions } from "./engine/run/cancel.ts";
 export type { Decided } from "./engine/run/decide-call.ts";
 export type {
@@ -69,6 +69,7 @@ export type { CompactionStep, CompactOptions, CompactPolicy, SummaryOptions } fr
 export { createEngine, type EngineConfig } from "./engine/stack/create-engine.ts";
 export type { DeltaContext, DeltaFilter, DeltaRule, ShownItem } from "./engine/stack/deltas.ts";
 export type { InDoubt, InDoubtHandler } from "./engine/stack/doubt.ts";
+export { EffectFailedError } from "./engine/stack/effect-errors.ts";
 export type { AnyEngine, Engine, Observer, PartPlace } from "./engine/stack/engine.ts";
 export type { RetryPolicy } from "./engine/stack/limits.ts";
 export {
@@ -107,7 +108,6 @@ export {
 export { type ToolLoopOptions, toolLoop } from "./engine/stack/tool-loop.ts";
 export type { TracedRun, TracingConfig } from "./engine/stack/tracing.ts";
 export type { AccessRequest, Authorize, ErasureRequest, MayErase } from "./log/authorized-store.ts";
-export { type SecretReference, secretReference as secret } from "./log/codec/references.ts";
 export { StoreUnavailableError } from "./log/ports/store-errors.ts";
 export { RunInProgressError } from "./log/writer/owner.ts";
 export type { SkipOutcome } from "./log/writer/skip-event.ts";

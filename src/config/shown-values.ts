@@ -1,6 +1,6 @@
 import { isJsonObject, objectOf, textOrNull } from "../base/json.ts";
 import { shownAddress } from "../base/shown-address.ts";
-import { SecretReference } from "../log/codec/references.ts";
+import { SecretReference } from "../domain/secret-reference.ts";
 import { isCredentialName } from "../providers/secrets/credentials.ts";
 import type { Variables } from "./build-provider.ts";
 import { isEngine, isProvider } from "./check-config.ts";

@@ -20,6 +20,7 @@ export {
   toolResult,
   user,
 } from "../domain/make-block.ts";
+export { type SecretReference, secretReference as secret } from "../domain/secret-reference.ts";
 export type { Wire } from "../domain/wire.ts";
 export type { AnchorKind } from "../engine/stack/anchor-kind.ts";
 export type { Capabilities, Lesson } from "../engine/stack/capabilities.ts";
@@ -57,7 +58,6 @@ export type {
 } from "../engine/stack/provider.ts";
 export { type FailureKind, ProviderError } from "../engine/stack/provider-error.ts";
 export type { ConversationObjects, StoredChain, StoredResponse } from "../engine/stack/stored-responses.ts";
-export { type SecretReference, secretReference as secret } from "../log/codec/references.ts";
 export type { Usage } from "../projections/usage.ts";
 export type { StreamedAnswer } from "../providers/answers/answer-form.ts";
 export { defineChatCodec } from "../providers/chat/chat-codec.ts";

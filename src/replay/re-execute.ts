@@ -10,10 +10,11 @@ import { changedSettings, requestSettings, settingsName } from "../engine/planni
 import type { RunStream } from "../engine/run/open-session.ts";
 import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
-import { EffectInDoubtError, mustHaveContext, toolMissing } from "../engine/session/errors.ts";
+import { mustHaveContext, toolMissing } from "../engine/session/errors.ts";
 import { Journal } from "../engine/session/journal.ts";
 import { engineWith } from "../engine/stack/adjusted-engine.ts";
 import { withContextOf } from "../engine/stack/context-of-run.ts";
+import { EffectInDoubtError } from "../engine/stack/effect-errors.ts";
 import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/engine.ts";
 import { stackDifference } from "../engine/stack/middleware.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";

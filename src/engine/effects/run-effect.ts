@@ -1,11 +1,11 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isNestedDeeper, type JsonValue, jsonCopy, maxNesting } from "../../base/json.ts";
-import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { effectKey } from "../../spans/span.ts";
 import { type RunSession, record } from "../session/session.ts";
+import { EffectFailedError } from "../stack/effect-errors.ts";
 import { checkTimeLimit } from "../stack/limits.ts";
 import type { EffectOptions, EffectWork } from "../stack/middleware.ts";
 import { inDoubtText } from "./in-doubt.ts";
@@ -24,17 +24,6 @@ export type EffectPlace = {
   /** No layer waits for its answer, so its time does not advance any layer's clock. */
   readonly isAside?: true;
 } & EffectOptions;
-
-/** A layer's effect failed, now or in the recorded run; `message` is the recorded one in both cases. */
-export class EffectFailedError extends TurnlogError<"effect-failed"> {
-  override readonly name = "EffectFailedError";
-  readonly effect: string;
-
-  constructor(effect: string, message: string, options?: ErrorOptions) {
-    super("effect-failed", message, options);
-    this.effect = effect;
-  }
-}
 
 /**
  * Performs an effect of a layer, at most once unless it is idempotent: its start is durable before it begins, and afterwards the

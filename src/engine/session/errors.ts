@@ -134,15 +134,6 @@ export function mustHaveContext(
   throw new TurnlogError("context-missing", `${what}: to ${to} it, give the context again (context: { … })`);
 }
 
-/** A replayed run was left in doubt about this effect: how it would have continued is unknown. */
-export class EffectInDoubtError extends TurnlogError<"effect-in-doubt"> {
-  override readonly name = "EffectInDoubtError";
-
-  constructor(what: string) {
-    super("effect-in-doubt", `the log does not have the outcome of ${what}`);
-  }
-}
-
 /** @throws {RunCancelledError} when the caller has aborted the run. */
 export function throwIfCancelled(signal: AbortSignal | undefined, runId: string): void {
   if (signal?.aborted === true) throw new RunCancelledError(runId, signal.reason);

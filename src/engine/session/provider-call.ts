@@ -1,5 +1,4 @@
 import { innerSignal } from "../../base/abort.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 import { maxTimerMs } from "../stack/limits.ts";
 import type { Provider } from "../stack/provider.ts";
 import { ProviderError } from "../stack/provider-error.ts";
@@ -21,10 +20,7 @@ const graceMs = 5_000;
 const headStartMs = 1_000;
 
 /** When the engine ends a provider call that has not ended. */
-export function deadlineOf(
-  { timeoutMs }: Provider,
-  { takeoverAfterMs }: Pick<EngineOptions, "takeoverAfterMs">,
-): number {
+export function deadlineOf({ timeoutMs }: Provider, { takeoverAfterMs }: { readonly takeoverAfterMs: number }): number {
   if (timeoutMs !== undefined) return timeoutMs + headStartMs;
   return Math.max(takeoverAfterMs - 60_000, takeoverAfterMs / 2);
 }

@@ -12,12 +12,13 @@ import {
 import { utf8Length } from "../../base/utf8.ts";
 import { blobBytesMin } from "../../domain/essence.ts";
 import { ErasedValue, withStandIns } from "../../domain/events/erased-content.ts";
+import { SecretReference } from "../../domain/secret-reference.ts";
 import type { Envelope } from "../ports/event-store.ts";
 import { EventTooLargeError, StoreCorruptedError } from "../ports/store-errors.ts";
 import { escapedBytes } from "./bounds.ts";
 import { joinAround } from "./line-places.ts";
 import { hasErasedLine, joinLines, linesOf, randomSalt } from "./lines.ts";
-import { type BlobNaming, BlobReference, blobReferenceIn, blobReferenceTo, SecretReference } from "./references.ts";
+import { type BlobNaming, BlobReference, blobReferenceIn, blobReferenceTo } from "./references.ts";
 import { chooseStructures, type Structure } from "./structures.ts";
 
 /** A text stored beside the event that names it: a string of its data, or the JSON of a list or an object. */

@@ -2,8 +2,9 @@ import { isJsonList, type JsonObject, type JsonValue, parseJson, setMember } fro
 import { NumberLiteral } from "../../base/number-literal.ts";
 import { type Sha256, sha256Hex } from "../../base/sha256.ts";
 import { type EventPlace, placesOf } from "../../domain/events/places.ts";
+import { SecretReference } from "../../domain/secret-reference.ts";
 import { StoreCorruptedError } from "../ports/store-errors.ts";
-import { BlobReference, SecretReference } from "./references.ts";
+import { BlobReference } from "./references.ts";
 
 /**
  * An event's data as lines (decision 0107): the JSON text of the data, taken apart. The first line has the facts, the others the content:

@@ -1,6 +1,5 @@
 import { jsonOpaque } from "../../base/frozen-json.ts";
 import type { JsonObject, JsonValue } from "../../base/json.ts";
-import { kindOf } from "../../base/options.ts";
 import { type Sha256, sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { type BlobId, blobIdSchema } from "../../domain/ids.ts";
@@ -36,33 +35,6 @@ type BlobMembers = {
 
 /** Names the blobs of a conversation in lines. Null in `json`, where a blob's stream is named by its hash. */
 export type BlobNaming = ((sha256: Sha256) => BlobId) | null;
-
-/** Names, in an event's data, a secret that is never stored. As JSON it is `{"$secret": name}`. */
-export class SecretReference {
-  readonly [member: string]: JsonValue | undefined;
-  readonly $secret: string;
-
-  get [jsonOpaque](): true {
-    return true;
-  }
-
-  constructor(name: string) {
-    this.$secret = name;
-    Object.freeze(this);
-  }
-}
-
-/**
- * A reference to a secret in a provider's settings, headers or key: `secret("CRM")`, with the value under that name in the provider's
- * `secrets`. The log records only the name.
- *
- * @throws {TypeError} if the name is not a text, or is empty.
- */
-export function secretReference(name: string): SecretReference {
-  // JavaScript callers have no types.
-  if (typeof name === "string" && name !== "") return new SecretReference(name);
-  throw new TypeError(`secret takes the name of a secret, not ${kindOf(name)}: secret("CRM")`);
-}
 
 /**
  * The reference to a text. A text with a lone surrogate has no UTF-8 form, so its JSON text is hashed instead: hashed directly,

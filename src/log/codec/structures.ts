@@ -1,7 +1,8 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { blobIdSchema } from "../../domain/ids.ts";
+import { SecretReference } from "../../domain/secret-reference.ts";
 import { escapedBytes } from "./bounds.ts";
-import { type BlobNaming, BlobReference, SecretReference } from "./references.ts";
+import { type BlobNaming, BlobReference } from "./references.ts";
 
 /** A list or an object of an event's data. */
 export type Structure = JsonObject | readonly JsonValue[];

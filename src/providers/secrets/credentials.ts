@@ -1,4 +1,4 @@
-import { SecretReference } from "../../log/codec/references.ts";
+import { SecretReference } from "../../domain/secret-reference.ts";
 import type { Secrets } from "../settings/connection-options.ts";
 import type { Masked } from "./secret-spans.ts";
 import { secretLengthMin, secretValue } from "./secret-values.ts";

@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { NumberLiteral } from "../../base/number-literal.ts";
-import { SecretReference, secretReference } from "../../log/codec/references.ts";
+import { SecretReference, secretReference } from "../../domain/secret-reference.ts";
 import { heldBack, type Masked, needlesOf, replaced, spansOf } from "./secret-spans.ts";
 
 /** Masks secrets in what a provider says. Pure, but for `hasMasked`. */

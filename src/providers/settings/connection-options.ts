@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import { anything, type OptionTable } from "../../base/options.ts";
-import type { SecretReference } from "../../log/codec/references.ts";
+import type { SecretReference } from "../../domain/secret-reference.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
 import type { GivenCapabilities } from "./capabilities.ts";
 import { functionOf, headers, milliseconds, wordOf } from "./option-checks.ts";

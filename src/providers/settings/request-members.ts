@@ -1,4 +1,4 @@
-import type { SecretReference } from "../../log/codec/references.ts";
+import type { SecretReference } from "../../domain/secret-reference.ts";
 
 /** The same type, read-only, with a reference to a secret allowed for any text that is not a choice. */
 export type WithSecrets<Value> = Value extends string

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type JsonObject, type JsonValue, maxStoredNesting } from "../../../src/base/json.ts";
+import { SecretReference, secretReference } from "../../../src/domain/secret-reference.ts";
 import { escapedBytes } from "../../../src/log/codec/bounds.ts";
 import { decodeData, type EncodedData, encodeData, fillBlobs } from "../../../src/log/codec/data.ts";
-import { BlobReference, blobReferenceTo, SecretReference, secretReference } from "../../../src/log/codec/references.ts";
+import { BlobReference, blobReferenceTo } from "../../../src/log/codec/references.ts";
 import { EventTooLargeError, StoreCorruptedError } from "../../../src/log/ports/store-errors.ts";
 
 /** What was written as one JSON text. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isJsonList, type JsonObject } from "../../../src/base/json.ts";
-import { secretReference as secret } from "../../../src/log/codec/references.ts";
+import { secretReference as secret } from "../../../src/domain/secret-reference.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
