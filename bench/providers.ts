@@ -2,7 +2,7 @@ import type { JsonObject } from "../src/base/json.ts";
 import type { Anchor } from "../src/domain/anchor.ts";
 import { Block } from "../src/domain/block.ts";
 import { assistant, toolCall, toolResult, user } from "../src/domain/make-block.ts";
-import type { Codec } from "../src/engine/stack/codec.ts";
+import type { Codec } from "../src/engine/ports/codec.ts";
 import { aiSdkCodec } from "../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../src/providers/chat/chat-codec.ts";

@@ -43,6 +43,40 @@ export {
 export { type SecretReference, secretReference as secret } from "./domain/secret-reference.ts";
 export { Turn } from "./domain/turn.ts";
 export type { ServerWindow } from "./engine/compaction/server-window.ts";
+export type { ApprovalNeed, ToolApproval } from "./engine/ports/approval-need.ts";
+export type { AsideAnswer, AsideRequest } from "./engine/ports/aside.ts";
+export type { DeltaContext, DeltaFilter, DeltaRule, ShownItem } from "./engine/ports/deltas.ts";
+export { ReplayDivergedError } from "./engine/ports/divergence.ts";
+export { EffectFailedError } from "./engine/ports/effect-errors.ts";
+export type { RetryPolicy } from "./engine/ports/limits.ts";
+export {
+  type AsideView,
+  defineMiddleware,
+  type EffectOptions,
+  type EffectWork,
+  type Layer,
+  type LayerContext,
+  type LayerDefinition,
+  LayerError,
+  type LayerErrorCode,
+  type LayerHandler,
+  type LayerIdentity,
+  type Next,
+} from "./engine/ports/middleware.ts";
+export { OutputMismatchError } from "./engine/ports/output.ts";
+export type { Provider } from "./engine/ports/provider.ts";
+export { ProviderError } from "./engine/ports/provider-error.ts";
+export type { ModelSettings, RunSettings, ToolChoice } from "./engine/ports/run-settings.ts";
+export type { IssuePathSegment, SchemaIssue, StandardSchema, Validation } from "./engine/ports/schema.ts";
+export {
+  type ExternalToolDefinition,
+  externalTool,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  ToolInputError,
+  tool,
+} from "./engine/ports/tool.ts";
 export type { Cancelled, CancelOptions } from "./engine/run/cancel.ts";
 export type { Decided } from "./engine/run/decide-call.ts";
 export type {
@@ -57,54 +91,20 @@ export type { HeldStop, Stepping } from "./engine/run/stepping.ts";
 export type { WarmUpOptions } from "./engine/run/warm-up.ts";
 export type { WarmUp } from "./engine/run/warm-up-now.ts";
 export type { Breakpoint, BreakpointEffect } from "./engine/session/breakpoint.ts";
-export { ReplayDivergedError } from "./engine/session/divergence.ts";
 export { RunCancelledError, RunFailedError, RunParkedError, RunUnfinishedError } from "./engine/session/errors.ts";
-export type { ApprovalNeed, ToolApproval } from "./engine/stack/approval-need.ts";
 export type { ApprovalDecision, ApprovalHandler, ApprovalQuestion, Approvals } from "./engine/stack/approvals.ts";
-export type { AsideAnswer, AsideRequest } from "./engine/stack/aside.ts";
 export { type Budget, BudgetExceededError, type BudgetLimit } from "./engine/stack/budget.ts";
 export type { CacheLostPolicy } from "./engine/stack/cache-lost.ts";
 export type { ChainPolicy, Mode } from "./engine/stack/chain-policy.ts";
 export type { CompactionStep, CompactOptions, CompactPolicy, SummaryOptions } from "./engine/stack/compact-policy.ts";
 export { createEngine, type EngineConfig } from "./engine/stack/create-engine.ts";
-export type { DeltaContext, DeltaFilter, DeltaRule, ShownItem } from "./engine/stack/deltas.ts";
 export type { InDoubt, InDoubtHandler } from "./engine/stack/doubt.ts";
-export { EffectFailedError } from "./engine/stack/effect-errors.ts";
 export type { AnyEngine, Engine, Observer, PartPlace } from "./engine/stack/engine.ts";
-export type { RetryPolicy } from "./engine/stack/limits.ts";
-export {
-  type AsideView,
-  defineMiddleware,
-  type EffectOptions,
-  type EffectWork,
-  type Layer,
-  type LayerContext,
-  type LayerDefinition,
-  LayerError,
-  type LayerErrorCode,
-  type LayerHandler,
-  type LayerIdentity,
-  type Next,
-} from "./engine/stack/middleware.ts";
 export type { OpenTelemetryApi, OpenTelemetryLogs } from "./engine/stack/open-telemetry.ts";
-export { OutputMismatchError } from "./engine/stack/output.ts";
-export type { Provider } from "./engine/stack/provider.ts";
-export { ProviderError } from "./engine/stack/provider-error.ts";
 export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";
 export type { RunResult } from "./engine/stack/result.ts";
 export type { Route, RouteQuestion } from "./engine/stack/route.ts";
 export type { RunFailedPart, RunPart } from "./engine/stack/run-part.ts";
-export type { ModelSettings, RunSettings, ToolChoice } from "./engine/stack/run-settings.ts";
-export type { IssuePathSegment, SchemaIssue, StandardSchema, Validation } from "./engine/stack/schema.ts";
-export {
-  type ExternalToolDefinition,
-  externalTool,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  ToolInputError,
-  tool,
-} from "./engine/stack/tool.ts";
 export { type ToolLoopOptions, toolLoop } from "./engine/stack/tool-loop.ts";
 export type { TracedRun, TracingConfig } from "./engine/stack/tracing.ts";
 export type { AccessRequest, Authorize, ErasureRequest, MayErase } from "./log/authorized-store.ts";

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Plugin, rolldown } from "rolldown";
-import type { Codec } from "../src/engine/stack/codec.ts";
+import type { Codec } from "../src/engine/ports/codec.ts";
 
 const root = join(import.meta.dirname, "..");
 const offline = join(root, "studio/src/offline");

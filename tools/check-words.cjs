@@ -1,4 +1,4 @@
-// Neither a floor below the providers nor the words for people know the words of a wire: a codec translates them (src/engine/stack/codec.ts).
+// Neither a floor below the providers nor the words for people know the words of a wire: a codec translates them (src/engine/ports/codec.ts).
 const { readdirSync, readFileSync } = require("node:fs");
 const { join } = require("node:path");
 

@@ -6,7 +6,7 @@ import { isEngine, isFileName } from "../config/check-config.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { loadModule } from "../config/load-module.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import { ContextOfRun } from "../engine/stack/context-of-run.ts";
 import { type Engine, engineOf, isOwnEngine } from "../engine/stack/engine.ts";
 import { providersOf } from "../engine/stack/route.ts";

@@ -1,7 +1,7 @@
 import { isFilledText, isJsonObject } from "../base/json.ts";
 import { optionsOf, required, textOf } from "../base/options.ts";
 import { secretReference } from "../domain/secret-reference.ts";
-import type { Provider } from "../engine/stack/provider.ts";
+import type { Provider } from "../engine/ports/provider.ts";
 import type { ProviderSettings, Variable, Wire } from "./config.ts";
 
 type Make = (options: never) => Provider;

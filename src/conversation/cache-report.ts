@@ -4,7 +4,7 @@ import { priceOfMiss } from "../bill/price-of-miss.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readEvents } from "../log/history/read-events.ts";
 import { endpointOf } from "../projections/bill.ts";

@@ -12,8 +12,8 @@ import {
 import { type Actor, actorSchema } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { checkedConversationId } from "../domain/ids.ts";
+import { maxTimerMs } from "../engine/ports/limits.ts";
 import type { CancelOptions } from "../engine/run/cancel.ts";
-import { maxTimerMs } from "../engine/stack/limits.ts";
 
 /** How to append a block to a conversation. */
 export type AppendOptions = {

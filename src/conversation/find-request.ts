@@ -6,7 +6,7 @@ import { isAside } from "../domain/frame.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type Codecs, requestOf } from "../engine/planning/recorded-request.ts";
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import { readEvents } from "../log/history/read-events.ts";

@@ -11,9 +11,9 @@ import type { ProposedEvent } from "../domain/events/recorded.ts";
 import { type BlockId, inferenceIdSchema, namedBlockId, namedIdText } from "../domain/ids.ts";
 import { requestSettings, settingsName } from "../engine/planning/request-settings.ts";
 import { blocksOf } from "../engine/planning/response.ts";
-import type { Draft } from "../engine/stack/codec.ts";
-import type { Provider } from "../engine/stack/provider.ts";
-import type { StoredChain } from "../engine/stack/stored-responses.ts";
+import type { Draft } from "../engine/ports/codec.ts";
+import type { Provider } from "../engine/ports/provider.ts";
+import type { StoredChain } from "../engine/ports/stored-responses.ts";
 import type { Conversation } from "./conversation.ts";
 
 export type ImportStoredOptions = {

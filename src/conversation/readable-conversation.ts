@@ -5,7 +5,7 @@ import type { ReadEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { SentRequest } from "../engine/planning/recorded-request.ts";
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readSoundHistory } from "../log/history/folded-history.ts";
 import type { Head } from "../log/ports/event-store.ts";

@@ -8,7 +8,7 @@ import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
 import { quotedCalls } from "../engine/planning/late-result.ts";
 import { isOfErasure } from "../engine/planning/repairs.ts";
-import type { Codec, SentBlock } from "../engine/stack/codec.ts";
+import type { Codec, SentBlock } from "../engine/ports/codec.ts";
 import type { RunPasses } from "../projections/run-passes.ts";
 import type { PlacedDetails } from "../providers/caching/placed-details.ts";
 

@@ -6,7 +6,7 @@ import type { RecordedEvent, SkippedBy } from "../domain/events/recorded.ts";
 import { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
 import { type SentRequest, sentRequest } from "../engine/planning/recorded-request.ts";
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import { actorOf } from "../log/codec/actor-line.ts";
 import { checkEnvelope, foundDigest } from "../log/codec/envelope.ts";
 import type { EventLog } from "../log/codec/event-log.ts";

@@ -1,5 +1,5 @@
 /** Chat Completions of any server. */
-export type { PartCapabilities } from "../engine/stack/part-capabilities.ts";
+export type { PartCapabilities } from "../engine/ports/part-capabilities.ts";
 export { type AzureChatOptions, azureChat } from "../providers/chat/azure-chat.ts";
 export { chatCodecs } from "../providers/chat/chat-codec.ts";
 export { chatCompletions } from "../providers/chat/chat-completions.ts";

@@ -22,8 +22,8 @@ export {
 } from "../domain/make-block.ts";
 export { type SecretReference, secretReference as secret } from "../domain/secret-reference.ts";
 export type { Wire } from "../domain/wire.ts";
-export type { AnchorKind } from "../engine/stack/anchor-kind.ts";
-export type { Capabilities, Lesson } from "../engine/stack/capabilities.ts";
+export type { AnchorKind } from "../engine/ports/anchor-kind.ts";
+export type { Capabilities, Lesson } from "../engine/ports/capabilities.ts";
 export type {
   Answer,
   AnswerContext,
@@ -42,7 +42,7 @@ export type {
   SentBlock,
   Settings,
   SignedPlace,
-} from "../engine/stack/codec.ts";
+} from "../engine/ports/codec.ts";
 export type {
   ConnectOptions,
   InferenceRequest,
@@ -55,9 +55,9 @@ export type {
   StreamDelta,
   TextDelta,
   WaitOptions,
-} from "../engine/stack/provider.ts";
-export { type FailureKind, ProviderError } from "../engine/stack/provider-error.ts";
-export type { ConversationObjects, StoredChain, StoredResponse } from "../engine/stack/stored-responses.ts";
+} from "../engine/ports/provider.ts";
+export { type FailureKind, ProviderError } from "../engine/ports/provider-error.ts";
+export type { ConversationObjects, StoredChain, StoredResponse } from "../engine/ports/stored-responses.ts";
 export type { Usage } from "../projections/usage.ts";
 export type { StreamedAnswer } from "../providers/answers/answer-form.ts";
 export { defineChatCodec } from "../providers/chat/chat-codec.ts";

@@ -1,6 +1,6 @@
 /** Replays of runs without side effects: unchanged, with today's layers, or with others, in one conversation or in all of a store. */
 export type { Codecs } from "../engine/planning/recorded-request.ts";
-export type { DivergencePlace } from "../engine/session/divergence.ts";
+export type { DivergencePlace } from "../engine/ports/divergence.ts";
 export type { ContextOf } from "../engine/stack/context-of-run.ts";
 export type { ChosenConversations } from "../lab/chosen-conversations.ts";
 export type { RequestDifference, SentAs } from "../lab/compare-run.ts";

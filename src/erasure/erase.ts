@@ -2,7 +2,7 @@ import { anything, checkFlag, choiceOf, kindOf, optionsOf, required, type ValueC
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { groupPlaces } from "../domain/events/erased-places.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
-import type { Provider } from "../engine/stack/provider.ts";
+import type { Provider } from "../engine/ports/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { randomId } from "../log/codec/ids.ts";
 import { forgetNames } from "../log/codec/stream-names.ts";

@@ -1,5 +1,5 @@
 import type { LayerDescription } from "../domain/events/run-events.ts";
-import type { Layer } from "../engine/stack/middleware.ts";
+import type { Layer } from "../engine/ports/middleware.ts";
 
 /** A place in a stack: the layer there, and the one that an earlier stack had there. One of the two may be null. */
 type Slot<Earlier> = { readonly layer: Layer | null; readonly earlier: Earlier | null };

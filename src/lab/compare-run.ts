@@ -1,4 +1,4 @@
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import { type Compared, type Culprit, culpritOf, type RequestPair } from "./culprit.ts";
 import { firstOtherBlock, type RequestEffect, requestEffect } from "./request-effect.ts";
 import type { TracedRequest } from "./run-trace.ts";

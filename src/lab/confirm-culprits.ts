@@ -1,5 +1,5 @@
 import { changedSettings } from "../engine/planning/request-settings.ts";
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import { type ChangeList, type FoundAgain, foundIn, type MadeAgain } from "./change-list.ts";
 import type { Broken, ComparedStacks, PlayedRunPair } from "./compare-conversation.ts";
 import { type Culprit, gaveInstructions } from "./culprit.ts";

@@ -1,7 +1,7 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { changedSettings } from "../engine/planning/request-settings.ts";
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import { type Cause, firstCause } from "./first-cause.ts";
 import type { RunTrace, TracedRequest } from "./run-trace.ts";
 

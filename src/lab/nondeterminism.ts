@@ -1,4 +1,4 @@
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import { compareRun } from "./compare-run.ts";
 import type { ConversationRegression, CulpritCount } from "./conversation-result.ts";
 import { type Culprit, culpritName } from "./culprit.ts";

@@ -1,6 +1,6 @@
 import type { LayerDescription } from "../domain/events/run-events.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { Layer } from "../engine/stack/middleware.ts";
+import type { Layer } from "../engine/ports/middleware.ts";
 import type { RecordedRun } from "../replay/recorded-runs.ts";
 
 export type RecordedLayerOptions = {

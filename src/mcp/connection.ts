@@ -2,7 +2,7 @@ import { rejectionOf } from "../base/abort.ts";
 import { messageOf } from "../base/error-message.ts";
 import { isJsonObject, type JsonObject } from "../base/json.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import type { ToolContext } from "../engine/stack/tool.ts";
+import type { ToolContext } from "../engine/ports/tool.ts";
 import { type CallFailure, callFailureOf } from "./call-failure.ts";
 import { digestOf, isTool, listTools } from "./listed-tools.ts";
 import type { McpClient, McpTool } from "./mcp-client.ts";

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../base/json.ts";
 import { anything, checkFunction, checkWhole, kindOf, meant, optionsOf } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
-import type { ApprovalNeed } from "../engine/stack/approval-need.ts";
-import type { StandardSchema } from "../engine/stack/schema.ts";
-import { type Tool, type ToolContext, tool } from "../engine/stack/tool.ts";
+import type { ApprovalNeed } from "../engine/ports/approval-need.ts";
+import type { StandardSchema } from "../engine/ports/schema.ts";
+import { type Tool, type ToolContext, tool } from "../engine/ports/tool.ts";
 import { Connection, graceMs, isInput } from "./connection.ts";
 import { digestOf, isTool, type ListedTool, listTools, namedTools, unusable } from "./listed-tools.ts";
 import type { McpClient, McpTool } from "./mcp-client.ts";

@@ -6,8 +6,8 @@ import { checkWhole, kindOf, optionsOf, required, textOf } from "../base/options
 import type { Block } from "../domain/block.ts";
 import { assistant } from "../domain/make-block.ts";
 import type { Turn } from "../domain/turn.ts";
-import { EffectFailedError } from "../engine/stack/effect-errors.ts";
-import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "../engine/stack/middleware.ts";
+import { EffectFailedError } from "../engine/ports/effect-errors.ts";
+import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "../engine/ports/middleware.ts";
 
 /** Where a cache keeps answers: a Keyv, or anything with these methods. Values are texts. */
 export type CacheStore = {

@@ -1,7 +1,7 @@
 import { anything, checkFunction, checkText, kindOf, optionsOf, required } from "../base/options.ts";
 import { unwatched } from "../base/unwatched.ts";
 import type { Turn } from "../domain/turn.ts";
-import { checkLayer, defineMiddleware, type Layer, type LayerContext } from "../engine/stack/middleware.ts";
+import { checkLayer, defineMiddleware, type Layer, type LayerContext } from "../engine/ports/middleware.ts";
 
 export type ConditionalOptions<Context = unknown> = {
   /** The name in the log of what the chosen layer changes. */

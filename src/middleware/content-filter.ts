@@ -5,10 +5,10 @@ import { unwatched } from "../base/unwatched.ts";
 import type { Block, BlockKind } from "../domain/block.ts";
 import { assistant, toolCall } from "../domain/make-block.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { DeltaFilter, DeltaRule } from "../engine/stack/deltas.ts";
-import { EffectFailedError } from "../engine/stack/effect-errors.ts";
-import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "../engine/stack/middleware.ts";
-import type { ItemKind } from "../engine/stack/provider.ts";
+import type { DeltaFilter, DeltaRule } from "../engine/ports/deltas.ts";
+import { EffectFailedError } from "../engine/ports/effect-errors.ts";
+import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "../engine/ports/middleware.ts";
+import type { ItemKind } from "../engine/ports/provider.ts";
 import { occurrencesOf } from "./detectors.ts";
 import { editBlock } from "./text-edits.ts";
 

@@ -2,7 +2,7 @@ import { anything, choiceOf, kindOf, optionsOf } from "../base/options.ts";
 import { Block } from "../domain/block.ts";
 import type { BlockNames } from "../domain/block-names.ts";
 import type { Turn } from "../domain/turn.ts";
-import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+import { defineMiddleware, type Layer } from "../engine/ports/middleware.ts";
 
 export type EphemeralOptions = {
   /** Distinguishes two such layers of one stack, also in the log. */

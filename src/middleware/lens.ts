@@ -2,8 +2,8 @@ import { anything, checkFunction, kindOf, optionsOf, required } from "../base/op
 import { unwatched } from "../base/unwatched.ts";
 import { Block } from "../domain/block.ts";
 import type { ConversationId } from "../domain/ids.ts";
-import type { DeltaRule } from "../engine/stack/deltas.ts";
-import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+import type { DeltaRule } from "../engine/ports/deltas.ts";
+import { defineMiddleware, type Layer } from "../engine/ports/middleware.ts";
 import { createView, type ViewedPlace } from "./view.ts";
 
 /** The place of a block, as the client sees it. */

@@ -2,7 +2,7 @@ import { anything, checkFunction, optionsOf } from "../base/options.ts";
 import { inOneLine } from "../base/printable.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { Turn } from "../domain/turn.ts";
-import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+import { defineMiddleware, type Layer } from "../engine/ports/middleware.ts";
 
 /** A log entry about a call. It has only numbers and ids, and no content of the conversation. */
 export type LogEntry = {

@@ -3,9 +3,9 @@ import { unwatched } from "../base/unwatched.ts";
 import { Block } from "../domain/block.ts";
 import { assistant } from "../domain/make-block.ts";
 import type { Turn } from "../domain/turn.ts";
-import { ReplayDivergedError } from "../engine/session/divergence.ts";
-import { EffectInDoubtError } from "../engine/stack/effect-errors.ts";
-import { defineMiddleware, type Layer, type LayerContext } from "../engine/stack/middleware.ts";
+import { ReplayDivergedError } from "../engine/ports/divergence.ts";
+import { EffectInDoubtError } from "../engine/ports/effect-errors.ts";
+import { defineMiddleware, type Layer, type LayerContext } from "../engine/ports/middleware.ts";
 
 /** What the user reads instead of the error: a text, a block, or null to throw the error on. */
 export type RecoveryAnswer = string | Block | null;

@@ -1,6 +1,6 @@
 import { type Block, idOf } from "../domain/block.ts";
-import type { DeltaFilter, DeltaRule } from "../engine/stack/deltas.ts";
-import { type AsideView, defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+import type { DeltaFilter, DeltaRule } from "../engine/ports/deltas.ts";
+import { type AsideView, defineMiddleware, type Layer } from "../engine/ports/middleware.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 import { checkedRedaction, type RedactOptions } from "./redact-options.ts";
 import { type Secret, Secrets } from "./secrets.ts";

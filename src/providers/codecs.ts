@@ -1,4 +1,4 @@
-import type { Codec } from "../engine/stack/codec.ts";
+import type { Codec } from "../engine/ports/codec.ts";
 import { aiSdkCodec } from "./ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "./anthropic/messages-codec.ts";
 import { chatCodecs } from "./chat/chat-codec.ts";

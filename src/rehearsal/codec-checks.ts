@@ -15,7 +15,7 @@ import { checkAnswer } from "../engine/planning/check-answer.ts";
 import { firstOtherDigest } from "../engine/planning/checked-fold.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import { shape } from "../engine/planning/shape.ts";
-import { type Answer, abortedResult, type Codec, type RequestParts, type Settings } from "../engine/stack/codec.ts";
+import { type Answer, abortedResult, type Codec, type RequestParts, type Settings } from "../engine/ports/codec.ts";
 import { untidied } from "./untidy-answers.ts";
 
 /** The samples for checking a codec. */

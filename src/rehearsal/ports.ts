@@ -1,5 +1,5 @@
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import type { Provider } from "../engine/stack/provider.ts";
+import type { Provider } from "../engine/ports/provider.ts";
 import type { Entry } from "./entries.ts";
 import type { Expected } from "./expected.ts";
 

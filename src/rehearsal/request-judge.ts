@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
 import type { Block } from "../domain/block.ts";
 import type { Turn } from "../domain/turn.ts";
-import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+import { defineMiddleware, type Layer } from "../engine/ports/middleware.ts";
 import { expectedReading, judge, type Reading, type ReferenceServer, readItems } from "../reference-server/server.ts";
 import type { Entry, Part, Role } from "./entries.ts";
 import { expectedOf, leadingSystem } from "./expected.ts";

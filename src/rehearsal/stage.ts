@@ -4,9 +4,9 @@ import type { Turn } from "../domain/turn.ts";
 import { buildRequest, newRequest } from "../engine/planning/build-request.ts";
 import { learnedCapabilities } from "../engine/planning/contexts.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
-import type { Settings } from "../engine/stack/codec.ts";
-import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
-import type { Provider } from "../engine/stack/provider.ts";
+import type { Settings } from "../engine/ports/codec.ts";
+import { defineMiddleware, type Layer } from "../engine/ports/middleware.ts";
+import type { Provider } from "../engine/ports/provider.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { type DrawnEdit, editTurn } from "./edits.ts";
 

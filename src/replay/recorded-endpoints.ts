@@ -1,6 +1,6 @@
-import type { Capabilities } from "../engine/stack/capabilities.ts";
+import type { Capabilities } from "../engine/ports/capabilities.ts";
+import type { Provider } from "../engine/ports/provider.ts";
 import type { EngineOptions } from "../engine/stack/engine.ts";
-import type { Provider } from "../engine/stack/provider.ts";
 import type { Routing } from "../engine/stack/route.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { readSoundHistory } from "../log/history/folded-history.ts";

@@ -4,8 +4,8 @@ import { sessionOn } from "../engine/inference/routing.ts";
 import { stepRequest } from "../engine/inference/step-request.ts";
 import { buildRequest } from "../engine/planning/build-request.ts";
 import { firstOtherDigest } from "../engine/planning/checked-fold.ts";
+import { ReplayDivergedError } from "../engine/ports/divergence.ts";
 import type { SingleStep } from "../engine/run/run.ts";
-import { ReplayDivergedError } from "../engine/session/divergence.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { billDocument } from "../../src/documents/stores.ts";
-import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { cachedProviders, cachedWorld, minute } from "../support/caching/cached-world.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";

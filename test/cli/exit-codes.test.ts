@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { TurnlogError } from "../../src/base/turnlog-error.ts";
 import { NotFoundError, shellFailureOf, UsageError } from "../../src/cli/exit-codes.ts";
 import { UnreadableEventError } from "../../src/domain/events/event.ts";
+import { ProviderError } from "../../src/engine/ports/provider-error.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
-import { ProviderError } from "../../src/engine/stack/provider-error.ts";
 import {
   StoreCorruptedError,
   StoreNotFoundError,

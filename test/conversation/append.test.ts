@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Block } from "../../src/domain/block.ts";
 import { assistant, text, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
-import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { calling } from "../support/run/tool-runs.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

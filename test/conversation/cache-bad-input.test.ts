@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import type { Provider } from "../../src/engine/stack/provider.ts";
+import type { Provider } from "../../src/engine/ports/provider.ts";
 import { authorizedStore } from "../../src/log/authorized-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { type ToolContext, tool } from "../../src/engine/stack/tool.ts";
+import { type ToolContext, tool } from "../../src/engine/ports/tool.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
 const agent = (ask: (topic: string, ctx: ToolContext) => Promise<string>) =>

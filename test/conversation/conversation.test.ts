@@ -3,7 +3,7 @@ import type { Conversation } from "../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { isHidden } from "../../src/domain/labels.ts";
 import { assistant, system, user } from "../../src/domain/make-block.ts";
-import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { createWorkshop, dataOf, eventsOf, freshStore, rejectionOf, storeKinds, typesOf } from "../support/workshop.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { user } from "../../src/domain/make-block.ts";
-import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { createWorkshop, eventsOf } from "../support/workshop.ts";
 
 test.each([2, 1_000])(

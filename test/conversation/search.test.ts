@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
-import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import { tool } from "../../src/engine/stack/tool.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
+import { tool } from "../../src/engine/ports/tool.ts";
 import type { SearchResult } from "../../src/index.ts";
 import { createWorkshop, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
 

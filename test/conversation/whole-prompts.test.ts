@@ -6,7 +6,7 @@ import { cacheTrailReader } from "../../src/conversation/cache-trail.ts";
 import { findRequest } from "../../src/conversation/find-request.ts";
 import { type SentPrompt, wholeInput } from "../../src/conversation/sent-prompt.ts";
 import { WholePrompts } from "../../src/conversation/whole-prompts.ts";
-import type { Codec } from "../../src/engine/stack/codec.ts";
+import type { Codec } from "../../src/engine/ports/codec.ts";
 import { SkippedEvents } from "../../src/log/history/skipped-events.ts";
 import { unitsOf } from "../../src/providers/caching/cache-prompt.ts";
 import { cacheWire } from "../../src/providers/caching/cache-wire.ts";

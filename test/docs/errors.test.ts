@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { turnlogErrorCodes } from "../../src/base/turnlog-error.ts";
-import { failureKinds } from "../../src/engine/stack/provider-error.ts";
+import { failureKinds } from "../../src/engine/ports/provider-error.ts";
 
 test("ERRORS.md describes every code, and no other", () => {
   const document = readFileSync(resolve(import.meta.dirname, "../../docs/ERRORS.md"), "utf8");

@@ -12,10 +12,10 @@ function membersOf(path: string, name: string): readonly string[] {
 }
 
 test.each([
-  ["src/engine/stack/codec.ts", "Codec", 25],
-  ["src/engine/stack/anchor-kind.ts", "AnchorKind", 5],
-  ["src/engine/stack/codec.ts", "Answer", 10],
-  ["src/engine/stack/provider.ts", "Provider", 20],
+  ["src/engine/ports/codec.ts", "Codec", 25],
+  ["src/engine/ports/anchor-kind.ts", "AnchorKind", 5],
+  ["src/engine/ports/codec.ts", "Answer", 10],
+  ["src/engine/ports/provider.ts", "Provider", 20],
 ])("%s: every member of %s is told to those who write a provider", (path, name, least) => {
   const members = membersOf(path, name);
   expect(members.length).toBeGreaterThanOrEqual(least);

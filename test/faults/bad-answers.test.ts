@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
+import { ProviderError } from "../../src/engine/ports/provider-error.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
-import { ProviderError } from "../../src/engine/stack/provider-error.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../src/providers/responses/responses-options.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";

@@ -26,7 +26,7 @@ const files = {
   SnapshotStore: "src/log/ports/snapshot-store.ts",
   ViewStore: "src/log/ports/view-store.ts",
   Liveness: "src/log/ports/liveness.ts",
-  Provider: "src/engine/stack/provider.ts",
+  Provider: "src/engine/ports/provider.ts",
 } as const;
 
 test.each(Object.entries(portMethods))(

@@ -22,7 +22,7 @@ async function loadCopy() {
   const { TurnlogStore } = await load<typeof import("../../src/conversation/turnlog-store.ts")>(
     "conversation/turnlog-store.ts",
   );
-  const { tool } = await load<typeof import("../../src/engine/stack/tool.ts")>("engine/stack/tool.ts");
+  const { tool } = await load<typeof import("../../src/engine/ports/tool.ts")>("engine/ports/tool.ts");
   const { scripted } = await load<typeof import("../../src/providers/scripted/scripted.ts")>(
     "providers/scripted/scripted.ts",
   );

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import { tool } from "../../src/engine/stack/tool.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
+import { tool } from "../../src/engine/ports/tool.ts";
 import type { AppendResult, PreparedAppend } from "../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";

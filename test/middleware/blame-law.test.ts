@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Actor } from "../../src/domain/actor.ts";
 import { idOf } from "../../src/domain/block.ts";
 import { user } from "../../src/domain/make-block.ts";
-import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
+import { defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";
 import { cache } from "../../src/middleware/cache.ts";
 import { conditional } from "../../src/middleware/conditional.ts";
 import { contentFilter } from "../../src/middleware/content-filter.ts";

@@ -1,8 +1,8 @@
 import { Keyv } from "keyv";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { Layer } from "../../src/engine/stack/middleware.ts";
-import { tool } from "../../src/engine/stack/tool.ts";
+import type { Layer } from "../../src/engine/ports/middleware.ts";
+import { tool } from "../../src/engine/ports/tool.ts";
 import { reexecute } from "../../src/entries/replay.ts";
 import { type CacheStore, cache } from "../../src/middleware/cache.ts";
 import { contentFilter } from "../../src/middleware/content-filter.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Layer } from "../../src/engine/stack/middleware.ts";
+import type { Layer } from "../../src/engine/ports/middleware.ts";
 import type { RunPart } from "../../src/engine/stack/run-part.ts";
 import { reexecute } from "../../src/entries/replay.ts";
 import { type ContentFilterOptions, contentFilter } from "../../src/middleware/content-filter.ts";

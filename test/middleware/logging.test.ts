@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { tool } from "../../src/engine/stack/tool.ts";
+import { tool } from "../../src/engine/ports/tool.ts";
 import { type LogEntry, logging } from "../../src/middleware/logging.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";
 

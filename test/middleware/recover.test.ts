@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { assistant } from "../../src/domain/make-block.ts";
+import { defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";
 import { RunCancelledError } from "../../src/engine/session/errors.ts";
-import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
 import { reexecute } from "../../src/entries/replay.ts";
 import { recover } from "../../src/middleware/recover.ts";
 import type { ScriptedAnswer } from "../../src/providers/scripted/scripted.ts";

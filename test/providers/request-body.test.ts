@@ -7,7 +7,7 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { anchorSchema } from "../../src/domain/anchor.ts";
 import { Block } from "../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema } from "../../src/domain/block-json.ts";
-import { abortedResult } from "../../src/engine/stack/codec.ts";
+import { abortedResult } from "../../src/engine/ports/codec.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { encodeBody, encodeFrame } from "../../src/providers/responses/request-body.ts";
 import { responsesCodec } from "../../src/providers/responses/responses-codec.ts";

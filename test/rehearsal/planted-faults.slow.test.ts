@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Provider } from "../../src/engine/stack/provider.ts";
+import type { Provider } from "../../src/engine/ports/provider.ts";
 import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
 import type { RehearsalParts, RehearsalServer } from "../../src/rehearsal/ports.ts";
 import { rehearsalParts } from "../../src/rehearsal/reference-parts.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { LoadedPast } from "../../src/conversation/past.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { conversationIdSchema, conversationStream } from "../../src/domain/ids.ts";
-import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { namesOf } from "../../src/log/codec/stream-names.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Block, idOf } from "../../src/domain/block.ts";
 import { turnDifference } from "../../src/domain/turn-difference.ts";
-import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { Reel } from "../../src/studio/reel.ts";
 import { stackRows } from "../../src/studio/stack-rows.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/base/json.ts";
-import type { InferenceRequest, Provider } from "../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../src/engine/stack/provider-error.ts";
+import type { InferenceRequest, Provider } from "../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../src/engine/ports/provider-error.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 
 /** A provider whose n-th request waits for what `before` gives, and then ends as that does. */

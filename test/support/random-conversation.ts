@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { tool } from "../../src/engine/stack/tool.ts";
+import { tool } from "../../src/engine/ports/tool.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createRandom } from "./coherence/random.ts";
 import { RandomStack } from "./run/random-stack.ts";

@@ -2,7 +2,7 @@ import type { Actor } from "../../src/domain/actor.ts";
 import { idOf } from "../../src/domain/block.ts";
 import type { BlockId } from "../../src/domain/ids.ts";
 import type { Turn } from "../../src/domain/turn.ts";
-import type { Layer, LayerContext } from "../../src/engine/stack/middleware.ts";
+import type { Layer, LayerContext } from "../../src/engine/ports/middleware.ts";
 
 /** Who did something, as the test saw it: `user`, `provider`, `tool`, or `<layer>/<frame>/<direction>`. */
 export type Doer = string;

@@ -3,7 +3,7 @@ import type { Conversation } from "../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { ConversationEvent } from "../../src/domain/events/event.ts";
 import { isHole, type RecordedEvent } from "../../src/domain/events/recorded.ts";
-import type { Codec } from "../../src/engine/stack/codec.ts";
+import type { Codec } from "../../src/engine/ports/codec.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../src/engine/stack/engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";

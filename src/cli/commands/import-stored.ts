@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { counted } from "../../base/counted.ts";
 import type { importedStored } from "../../documents/stores.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { CliContext } from "../context.ts";
 import { NotFoundError } from "../exit-codes.ts";
 import { newConversationId } from "../find.ts";

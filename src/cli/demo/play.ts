@@ -1,6 +1,6 @@
 import type { Conversation } from "../../conversation/conversation.ts";
 import { system } from "../../domain/make-block.ts";
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { createDemoEngine, demoQuestions, demoSystemPrompt, type EngineSources } from "./agent.ts";
 
 /** A part of the demo, as it happens. */

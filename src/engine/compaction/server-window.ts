@@ -9,7 +9,7 @@ import type { ConversationWriter } from "../../log/writer/conversation-writer.ts
 import { changeTurn } from "../../log/writer/revert.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import { recordedUsage } from "../planning/recorded-usage.ts";
-import type { Provider } from "../stack/provider.ts";
+import type { Provider } from "../ports/provider.ts";
 import { compacted } from "./record-compaction.ts";
 
 /** A server's compaction of a response and everything before it. */

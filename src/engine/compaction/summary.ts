@@ -1,10 +1,10 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { user } from "../../domain/make-block.ts";
 import type { Turn } from "../../domain/turn.ts";
+import type { AsideAnswer, AsideRequest } from "../ports/aside.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { NamedTurn } from "../session/pass.ts";
 import type { RunSession } from "../session/session.ts";
-import type { AsideAnswer, AsideRequest } from "../stack/aside.ts";
 import { type CompactedPlace, recordCompaction } from "./record-compaction.ts";
 import { type Droppable, droppedBlocks, summarisable, summaryBlock, withoutStretch } from "./shorten.ts";
 

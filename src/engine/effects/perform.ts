@@ -3,11 +3,11 @@ import type { JsonValue } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
+import { EffectInDoubtError } from "../ports/effect-errors.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { GatedCall } from "../session/gate.ts";
 import type { PastEffect } from "../session/run-answers.ts";
 import { type RunSession, record } from "../session/session.ts";
-import { EffectInDoubtError } from "../stack/effect-errors.ts";
 
 /** Work outside the run that is done at most once: a tool call, or an effect of a layer. */
 type Undertaking<Answer> = {

@@ -1,6 +1,6 @@
 import type { PlanRequest } from "../planning/plan-request.ts";
+import type { SentBlock } from "../ports/codec.ts";
 import type { RunSession } from "../session/session.ts";
-import type { SentBlock } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 
 /** Engines that have already emitted the process warning. */

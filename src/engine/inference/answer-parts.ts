@@ -1,5 +1,5 @@
-import type { RuleOfCall } from "../stack/deltas.ts";
-import type { ItemKind, ItemStart, StreamDelta, TextDelta } from "../stack/provider.ts";
+import type { RuleOfCall } from "../ports/deltas.ts";
+import type { ItemKind, ItemStart, StreamDelta, TextDelta } from "../ports/provider.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { ShownText } from "./shown-text.ts";
 

@@ -1,9 +1,9 @@
 import { isJsonObject, jsonCopy } from "../../base/json.ts";
 import { type ReportedUsage, usageSchema } from "../../domain/events/shared.ts";
 import { recordedUsage } from "../planning/recorded-usage.ts";
-import type { AnswerContext, Codec } from "../stack/codec.ts";
-import type { StreamDelta } from "../stack/provider.ts";
-import type { ProviderError } from "../stack/provider-error.ts";
+import type { AnswerContext, Codec } from "../ports/codec.ts";
+import type { StreamDelta } from "../ports/provider.ts";
+import type { ProviderError } from "../ports/provider-error.ts";
 
 /** What a provider has reported of one answer so far: how soon it began, and its usage, which a cut stream would otherwise lose. */
 export class ArrivingAnswer {

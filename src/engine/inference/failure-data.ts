@@ -7,7 +7,7 @@ import {
   type InferenceFailedData,
 } from "../../domain/events/inference-events.ts";
 import type { ReportedUsage } from "../../domain/events/shared.ts";
-import { failureKinds, ProviderError } from "../stack/provider-error.ts";
+import { failureKinds, ProviderError } from "../ports/provider-error.ts";
 
 /** The part of a failure that can be recorded: its provider may have been written without types. */
 export function failureData(error: ProviderError, usage: ReportedUsage | null) {

@@ -4,11 +4,11 @@ import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { anchorKind } from "../ports/anchor-kind.ts";
+import type { Lesson } from "../ports/capabilities.ts";
+import type { SentBlock, Settings } from "../ports/codec.ts";
+import type { ProviderError } from "../ports/provider-error.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
-import { anchorKind } from "../stack/anchor-kind.ts";
-import type { Lesson } from "../stack/capabilities.ts";
-import type { SentBlock, Settings } from "../stack/codec.ts";
-import type { ProviderError } from "../stack/provider-error.ts";
 
 /** How the next attempt differs from this one. */
 export type Retry = {

@@ -5,10 +5,10 @@ import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/
 import type { ReportedUsage } from "../../domain/events/shared.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { decodeResponse } from "../planning/response.ts";
+import type { Codec } from "../ports/codec.ts";
+import type { InferenceResponse } from "../ports/provider.ts";
+import { ProviderError } from "../ports/provider-error.ts";
 import { newBlockId, type RunSession, record } from "../session/session.ts";
-import type { Codec } from "../stack/codec.ts";
-import type { InferenceResponse } from "../stack/provider.ts";
-import { ProviderError } from "../stack/provider-error.ts";
 import type { ArrivingAnswer } from "./arriving-answer.ts";
 import { failureData } from "./failure-data.ts";
 import { type FollowUp, toldOf } from "./follow-up.ts";

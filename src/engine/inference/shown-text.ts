@@ -2,8 +2,8 @@ import { messageOf } from "../../base/error-message.ts";
 import { kindOf } from "../../base/options.ts";
 import { unwatched } from "../../base/unwatched.ts";
 import type { Block } from "../../domain/block.ts";
-import type { DeltaFilter, RuleOfCall, ShownItem } from "../stack/deltas.ts";
-import type { ItemKind } from "../stack/provider.ts";
+import type { DeltaFilter, RuleOfCall, ShownItem } from "../ports/deltas.ts";
+import type { ItemKind } from "../ports/provider.ts";
 
 type Filtering = { readonly layer: string; readonly filter: DeltaFilter };
 

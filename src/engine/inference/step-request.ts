@@ -8,11 +8,11 @@ import { newRequest } from "../planning/build-request.ts";
 import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf, usedUp } from "../planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../planning/plan-request.ts";
 import { requestSettings } from "../planning/request-settings.ts";
+import type { Capabilities } from "../ports/capabilities.ts";
+import type { Settings } from "../ports/codec.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { LiveRun, RunSession } from "../session/session.ts";
 import { adjusted } from "../stack/adjusted-engine.ts";
-import type { Capabilities } from "../stack/capabilities.ts";
-import type { Settings } from "../stack/codec.ts";
 import { checkSettings } from "../stack/settings-size.ts";
 
 /** A request to be made. */

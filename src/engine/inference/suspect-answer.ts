@@ -2,8 +2,8 @@ import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/
 import type { Turn } from "../../domain/turn.ts";
 import { isSuspect } from "../../projections/exchange-context.ts";
 import { heldBefore } from "../planning/build-request.ts";
+import { anchorKind } from "../ports/anchor-kind.ts";
 import { engineActor, type RunSession, record } from "../session/session.ts";
-import { anchorKind } from "../stack/anchor-kind.ts";
 import { contextLookup } from "./step-request.ts";
 
 /** An answer and its request. */

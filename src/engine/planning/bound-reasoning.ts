@@ -2,8 +2,8 @@ import type { JsonObject } from "../../base/json.ts";
 import type { BoundDigest, Decision } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
-import type { Capabilities } from "../stack/capabilities.ts";
-import type { Settings } from "../stack/codec.ts";
+import type { Capabilities } from "../ports/capabilities.ts";
+import type { Settings } from "../ports/codec.ts";
 import {
   type BoundPlace,
   behind,

@@ -13,8 +13,8 @@ import {
   type ServerContextsView,
   type StreamRevision,
 } from "../../projections/server-contexts.ts";
-import type { Capabilities } from "../stack/capabilities.ts";
-import type { Provider } from "../stack/provider.ts";
+import type { Capabilities } from "../ports/capabilities.ts";
+import type { Provider } from "../ports/provider.ts";
 import type { Provenance } from "./divergence.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
 import type { ContextLookup, PlanRequest, UsedUp } from "./plan-request.ts";

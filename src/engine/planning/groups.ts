@@ -1,6 +1,6 @@
 import type { Block } from "../../domain/block.ts";
-import type { Capabilities } from "../stack/capabilities.ts";
-import type { Codec } from "../stack/codec.ts";
+import type { Capabilities } from "../ports/capabilities.ts";
+import type { Codec } from "../ports/codec.ts";
 import { type Carrier, omitParts, type UnsendablePart, unsendableParts, withoutParts } from "./parts.ts";
 
 /** The destination that omissions and ids depend on, besides the blocks. */

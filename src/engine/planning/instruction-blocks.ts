@@ -1,6 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import { Turn } from "../../domain/turn.ts";
-import type { Provider } from "../stack/provider.ts";
+import type { Provider } from "../ports/provider.ts";
 
 /** A Turn, split into a request's instructions and its input: the context that servers hold covers only the input. */
 export type SplitTurn = {

@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import { openAfter } from "../../domain/calls.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
-import type { Call, CallPairs, Codec } from "../stack/codec.ts";
+import type { Call, CallPairs, Codec } from "../ports/codec.ts";
 import type { Candidate } from "./groups.ts";
 import { isTellable } from "./late-result.ts";
 import { answerCall, renameCall } from "./repairs.ts";

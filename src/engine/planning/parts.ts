@@ -2,9 +2,9 @@ import { isJsonList, type JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import type { Capabilities } from "../stack/capabilities.ts";
-import type { Codec } from "../stack/codec.ts";
-import { refusedPart } from "../stack/part-capabilities.ts";
+import type { Capabilities } from "../ports/capabilities.ts";
+import type { Codec } from "../ports/codec.ts";
+import { refusedPart } from "../ports/part-capabilities.ts";
 import { keptElsewhere } from "./kept-files.ts";
 
 /** A part that a request cannot carry: its place in its block, and the reason, as a text for people. */

@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { abortedResult, type Codec, type Settings } from "../stack/codec.ts";
+import { abortedResult, type Codec, type Settings } from "../ports/codec.ts";
 import { toldLate } from "./late-result.ts";
 import { withoutParts } from "./parts.ts";
 import { callIdOf, promptAt, repairIndexOf, standIn } from "./repairs.ts";

@@ -4,7 +4,7 @@ import { Block, idOf } from "../../domain/block.ts";
 import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
-import type { Codec } from "../stack/codec.ts";
+import type { Codec } from "../ports/codec.ts";
 import { behind, firstPlace, type HeldItem, isSamePlace } from "./bound-place.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
 import { heldOf, itemsOf, type MadeAnswer, type ReasoningTrail, type SentAs } from "./reasoning-trail.ts";

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import { countsSchema, type ReportedUsage } from "../../domain/events/shared.ts";
 import { noUsage } from "../../projections/usage.ts";
-import type { Answer, Codec } from "../stack/codec.ts";
+import type { Answer, Codec } from "../ports/codec.ts";
 
 /**
  * The usage of an answer as its event holds it. Of the four counts, those that the server did not report are 0; `counts` lacks them.

@@ -5,8 +5,8 @@ import { blockToJson } from "../../domain/block-json.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { Answer, Codec } from "../stack/codec.ts";
-import type { Provider } from "../stack/provider.ts";
+import type { Answer, Codec } from "../ports/codec.ts";
+import type { Provider } from "../ports/provider.ts";
 import { checkAnswer } from "./check-answer.ts";
 import { recordedUsage } from "./recorded-usage.ts";
 

@@ -3,8 +3,8 @@ import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
-import type { Capabilities } from "../stack/capabilities.ts";
-import type { Codec, NamedAnswer, Settings } from "../stack/codec.ts";
+import type { Capabilities } from "../ports/capabilities.ts";
+import type { Codec, NamedAnswer, Settings } from "../ports/codec.ts";
 import { repairIndexOf } from "./repairs.ts";
 import { changedBefore } from "./request-settings.ts";
 

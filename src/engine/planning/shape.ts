@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { abortedResult, type CallPairs, type Settings } from "../stack/codec.ts";
+import { abortedResult, type CallPairs, type Settings } from "../ports/codec.ts";
 import { type BoundPlace, behind, boundItemOf, insertedItem } from "./bound-place.ts";
 import type { ReasoningCheck } from "./bound-reasoning.ts";
 import {

@@ -5,7 +5,7 @@ import type { LayerTiming } from "../../domain/events/shared.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
-import { callProvider } from "../session/provider-call.ts";
+import { callProvider } from "../ports/provider-call.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { providersOf } from "../stack/route.ts";
 

@@ -1,9 +1,9 @@
 import { messageOf } from "../../base/error-message.ts";
+import { LayerError } from "../ports/middleware.ts";
+import { ProviderError } from "../ports/provider-error.ts";
 import { ConversationMovedError, RunCancelledError, RunFailedError, type Thrower } from "../session/errors.ts";
 import { isRefusal, type UnstorableEvent } from "../session/recorder.ts";
 import { engineActor, type LiveRun, type RunSession, takeTimings } from "../session/session.ts";
-import { LayerError } from "../stack/middleware.ts";
-import { ProviderError } from "../stack/provider-error.ts";
 import type { RunFailedPart } from "../stack/run-part.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
 

@@ -2,12 +2,12 @@ import { messageOf } from "../../base/error-message.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { refuseWithinEffect } from "../effects/within-effect.ts";
+import type { DeltaContext } from "../ports/deltas.ts";
+import { isHandler, type Layer, type LayerContext, LayerError, type Next, noHandler } from "../ports/middleware.ts";
 import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
 import type { NamedTurn, PassedCall } from "../session/pass.ts";
 import type { LiveRun } from "../session/session.ts";
-import type { DeltaContext } from "../stack/deltas.ts";
-import { isHandler, type Layer, type LayerContext, LayerError, type Next, noHandler } from "../stack/middleware.ts";
 import { checkedTurn, type Direction, recordHandedOn } from "./handed-on.ts";
 import { layerParts } from "./layer-parts.ts";
 

@@ -5,11 +5,11 @@ import { Turn } from "../../domain/turn.ts";
 import { usageOf } from "../../projections/usage.ts";
 import { receiveAnswer } from "../inference/infer.ts";
 import type { Step } from "../inference/step-request.ts";
+import { type AsideAnswer, type AsideRequest, checkedAside } from "../ports/aside.ts";
+import { answerText, withOutput } from "../ports/output.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import { type NamedTurn, normalise, recordPass, reviseTurn } from "../session/pass.ts";
 import { type LiveRun, newBlockId, type RunSession } from "../session/session.ts";
-import { type AsideAnswer, type AsideRequest, checkedAside } from "../stack/aside.ts";
-import { answerText, withOutput } from "../stack/output.ts";
 import { checkedTurn } from "./handed-on.ts";
 
 /** The call of the layer that asks. */

@@ -10,11 +10,11 @@ import { refuseWithinEffect } from "../effects/within-effect.ts";
 import { contextLookup, type Step, settingsNow } from "../inference/step-request.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import { requestSettings } from "../planning/request-settings.ts";
+import type { AsideAnswer, AsideRequest } from "../ports/aside.ts";
+import type { Settings } from "../ports/codec.ts";
+import type { EffectOptions, EffectWork, Layer, LayerContext } from "../ports/middleware.ts";
 import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";
-import type { AsideAnswer, AsideRequest } from "../stack/aside.ts";
-import type { Settings } from "../stack/codec.ts";
 import { emitted } from "../stack/emitted.ts";
-import type { EffectOptions, EffectWork, Layer, LayerContext } from "../stack/middleware.ts";
 import type { FrameSurroundings } from "./frames.ts";
 import { inferAside } from "./infer-aside.ts";
 

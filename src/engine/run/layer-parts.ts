@@ -1,7 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
+import type { Layer } from "../ports/middleware.ts";
 import { RunWaits } from "../session/errors.ts";
 import type { LiveRun } from "../session/session.ts";
-import type { Layer } from "../stack/middleware.ts";
 
 type Called = { readonly run: LiveRun; readonly layer: Layer; readonly frame: string };
 

@@ -8,6 +8,8 @@ import {
   textOf,
 } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
+import { checkToolChoice, type RunSettings, runSettings } from "../ports/run-settings.ts";
+import { outputSchemaOf, type StandardSchema } from "../ports/schema.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { engineWith } from "../stack/adjusted-engine.ts";
 import { type Budget, recordedBudget } from "../stack/budget.ts";
@@ -17,8 +19,6 @@ import { type AnyEngine, checkedEngine, type EngineOptions, type Observer } from
 import { checkedList, checkMode, checkObserver } from "../stack/engine-checks.ts";
 import { checkUnknownOutcome } from "../stack/own-effects.ts";
 import type { RunPart } from "../stack/run-part.ts";
-import { checkToolChoice, type RunSettings, runSettings } from "../stack/run-settings.ts";
-import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
 import type { SingleStep } from "./run.ts";
 
 /** How to treat earlier runs, and how to watch this one. */

@@ -8,6 +8,7 @@ import { waitingIn } from "../../projections/waiting.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import type { Step } from "../inference/step-request.ts";
 import { requestSettings, settingsName } from "../planning/request-settings.ts";
+import { broughtBy, describeLayers } from "../ports/middleware.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { type CancelRequest, RunWaits, throwIfCancelled } from "../session/errors.ts";
 import type { RunFold } from "../session/run-fold.ts";
@@ -15,7 +16,6 @@ import { engineActor, type LiveRun, type RunSession, record, takeTimings } from 
 import { timeNow } from "../session/time-now.ts";
 import { ContextOfRun, withContextOf } from "../stack/context-of-run.ts";
 import type { EngineOptions } from "../stack/engine.ts";
-import { broughtBy, describeLayers } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { recordedPolicies } from "../stack/run-policies.ts";

@@ -15,13 +15,13 @@ import { plan, refusalOf } from "../planning/plan.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import { decodeResponse } from "../planning/response.ts";
+import type { Capabilities, Lesson } from "../ports/capabilities.ts";
+import type { InferenceResponse, Provider } from "../ports/provider.ts";
+import { callProvider, deadlineOf } from "../ports/provider-call.ts";
+import { ProviderError } from "../ports/provider-error.ts";
 import { ConversationMovedError } from "../session/errors.ts";
-import { callProvider, deadlineOf } from "../session/provider-call.ts";
 import { engineActor } from "../session/session.ts";
-import type { Capabilities, Lesson } from "../stack/capabilities.ts";
 import type { EngineOptions } from "../stack/engine.ts";
-import type { InferenceResponse, Provider } from "../stack/provider.ts";
-import { ProviderError } from "../stack/provider-error.ts";
 
 /** The result of a warm-up. */
 export type WarmUp = {

@@ -1,5 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
-import type { RuleOfCall } from "../stack/deltas.ts";
+import type { RuleOfCall } from "../ports/deltas.ts";
 
 /** A text that a layer added to the instructions of the requests within its call. */
 type AddedInstructions = { readonly text: string; readonly actor: Actor };

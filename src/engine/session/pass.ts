@@ -10,7 +10,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { isSameVersion } from "../../domain/turn-difference.ts";
 import { isFromBeforeErasure } from "../../log/codec/erased-blocks.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
-import { broughtBy } from "../stack/middleware.ts";
+import { broughtBy } from "../ports/middleware.ts";
 import type { LiveRun } from "./session.ts";
 
 /** A Turn of the run and the name that edits give it. */

@@ -1,7 +1,7 @@
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
-import type { Settings } from "./codec.ts";
+import type { Settings } from "../ports/codec.ts";
+import type { Provider } from "../ports/provider.ts";
 import type { EngineOptions } from "./engine.ts";
-import type { Provider } from "./provider.ts";
 import type { RoutedProvider } from "./route.ts";
 import { checkSettings } from "./settings-size.ts";
 import { toolLoop } from "./tool-loop.ts";

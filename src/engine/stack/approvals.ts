@@ -10,8 +10,8 @@ import {
   checkApproval,
   checkMessage,
   type ToolApproval,
-} from "./approval-need.ts";
-import type { Tool, ToolContext } from "./tool.ts";
+} from "../ports/approval-need.ts";
+import type { Tool, ToolContext } from "../ports/tool.ts";
 
 /**
  * The engine's rule of which calls need approval, by the names of tools, or as a function of each call. It precedes the `needsApproval` of the

@@ -12,6 +12,11 @@ import {
   required,
 } from "../../base/options.ts";
 import { randomId } from "../../log/codec/ids.ts";
+import { checkTimeLimit, type RetryPolicy, retryPolicy } from "../ports/limits.ts";
+import { checkLayer, type Layer } from "../ports/middleware.ts";
+import type { Provider } from "../ports/provider.ts";
+import { outputSchemaOf, type StandardSchema } from "../ports/schema.ts";
+import { checkTool, type Tool } from "../ports/tool.ts";
 import { engineWith } from "./adjusted-engine.ts";
 import { type ApprovalHandler, type Approvals, checkApprovals } from "./approvals.ts";
 import { type Budget, recordedBudget } from "./budget.ts";
@@ -32,14 +37,9 @@ import {
   refuseProvider,
 } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
-import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
-import { checkLayer, type Layer } from "./middleware.ts";
 import { checkUnknownOutcome } from "./own-effects.ts";
-import type { Provider } from "./provider.ts";
 import { type ReasoningPolicy, reasoningPolicy } from "./reasoning-policy.ts";
 import { providersOf, type Route, type Routing } from "./route.ts";
-import { outputSchemaOf, type StandardSchema } from "./schema.ts";
-import { checkTool, type Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
 import { type TracingConfig, tracingOf } from "./tracing.ts";
 

@@ -11,11 +11,11 @@ import {
   type ValueCheck,
 } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Layer } from "../ports/middleware.ts";
+import type { Provider } from "../ports/provider.ts";
+import type { Tool } from "../ports/tool.ts";
 import { type ChainPolicy, type Mode, modes, type RecordedPolicy } from "./chain-policy.ts";
 import { fallbackProviders } from "./fallback.ts";
-import type { Layer } from "./middleware.ts";
-import type { Provider } from "./provider.ts";
-import type { Tool } from "./tool.ts";
 
 /** Rejects a provider that was passed in the place of the options. */
 export function refuseProvider(config: object): void {

@@ -2,21 +2,21 @@ import { isJsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { ConversationId } from "../../domain/ids.ts";
+import type { Settings } from "../ports/codec.ts";
+import type { RetryPolicy } from "../ports/limits.ts";
+import type { Layer } from "../ports/middleware.ts";
+import type { Provider } from "../ports/provider.ts";
+import type { StandardSchema } from "../ports/schema.ts";
+import type { Tool } from "../ports/tool.ts";
 import type { ApprovalHandler, Approvals } from "./approvals.ts";
 import type { RecordedBudget } from "./budget.ts";
 import type { CacheLostPolicy } from "./cache-lost.ts";
 import type { RecordedPolicy } from "./chain-policy.ts";
-import type { Settings } from "./codec.ts";
 import type { RecordedCompactPolicy } from "./compact-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
 import type { EngineLife } from "./engine-life.ts";
-import type { RetryPolicy } from "./limits.ts";
-import type { Layer } from "./middleware.ts";
-import type { Provider } from "./provider.ts";
 import type { Routing } from "./route.ts";
 import type { RunPart } from "./run-part.ts";
-import type { StandardSchema } from "./schema.ts";
-import type { Tool } from "./tool.ts";
 import type { Tracing } from "./tracing.ts";
 
 /** Everything that a run needs besides its conversation. */

@@ -1,7 +1,7 @@
 import { checkFlag, checkFunction, kindOf, optionsOf } from "../../base/options.ts";
+import type { Provider } from "../ports/provider.ts";
+import type { ProviderError } from "../ports/provider-error.ts";
 import { ownEffectsOf } from "./own-effects.ts";
-import type { Provider } from "./provider.ts";
-import type { ProviderError } from "./provider-error.ts";
 import type { Route } from "./route.ts";
 
 /** Options of `fallback`. */

@@ -1,5 +1,5 @@
 import { objectsOf } from "../../base/json.ts";
-import type { Codec, Settings } from "./codec.ts";
+import type { Codec, Settings } from "../ports/codec.ts";
 import type { EngineOptions } from "./engine.ts";
 import { providersOf } from "./route.ts";
 

@@ -6,8 +6,8 @@ import type { Turn } from "../../domain/turn.ts";
 import type { Loss, Repaired, RunRecord, RunStep } from "../../projections/run-record.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
 import type { Waiting } from "../../projections/waiting.ts";
-import { answerText, withOutput } from "./output.ts";
-import type { SchemaIssue, StandardSchema } from "./schema.ts";
+import { answerText, withOutput } from "../ports/output.ts";
+import type { SchemaIssue, StandardSchema } from "../ports/schema.ts";
 
 /** How a run ended; deeply frozen. */
 export type RunResult<Output = unknown> = {

@@ -1,9 +1,9 @@
 import type { JsonValue } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Settings } from "./codec.ts";
-import type { Provider } from "./provider.ts";
-import type { ProviderError } from "./provider-error.ts";
+import type { Settings } from "../ports/codec.ts";
+import type { Provider } from "../ports/provider.ts";
+import type { ProviderError } from "../ports/provider-error.ts";
 
 /** What a router knows about the request that it chooses a provider for. */
 export type RouteQuestion = {

@@ -5,8 +5,8 @@ import type { Decision } from "../../domain/events/inference-events.ts";
 import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Usage } from "../../projections/usage.ts";
+import type { ItemStart } from "../ports/provider.ts";
 import type { BudgetLimit } from "./budget.ts";
-import type { ItemStart } from "./provider.ts";
 import type { RunResult } from "./result.ts";
 
 /** What a run reports while it happens. Parts are never stored: the log gets the final items. */

@@ -3,8 +3,8 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
-import { checkTool, type Tool } from "./tool.ts";
+import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "../ports/middleware.ts";
+import { checkTool, type Tool } from "../ports/tool.ts";
 
 export type ToolLoopOptions = { readonly maxSteps?: number | undefined };
 const loopOptions = optionsOf<ToolLoopOptions>({ maxSteps: checkWhole });

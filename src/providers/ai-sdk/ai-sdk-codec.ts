@@ -11,7 +11,7 @@ import {
 } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Counts } from "../../domain/events/shared.ts";
-import type { Answer, AnswerContext, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/ports/codec.ts";
 import { counts, countTold, nameTold, sumWritten, writtenByAnthropic, writtenTold } from "../answers/counts.ts";
 import { callIdIn, countSaid, failureOfCalls, usageOf } from "../answers/server-said.ts";
 import { defineCodec } from "../codec/define-codec.ts";

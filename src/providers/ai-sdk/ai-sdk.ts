@@ -1,8 +1,8 @@
 import { rejectionOf } from "../../base/abort.ts";
 import { isJsonList, isJsonObject, type JsonObject, omitMembers } from "../../base/json.ts";
 import { allOf, anything, kindOf, type OptionTable } from "../../base/options.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { createDeadline, type Deadline, interruption } from "../http/deadline.ts";
 import { variableCredentials } from "../secrets/credentials.ts";
 import { maskedProvider } from "../secrets/masked-provider.ts";

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, jsonOf, listOf, textOrEmpty } from "../../base/json.ts";
-import type { Draft } from "../../engine/stack/codec.ts";
+import type { Draft } from "../../engine/ports/codec.ts";
 import { callDraft } from "../answers/server-said.ts";
 import { applyResidue, keepResidue } from "../codec/residue.ts";
 

@@ -1,5 +1,5 @@
 import { type JsonObject, jsonOf, textOrEmpty } from "../../base/json.ts";
-import { type FailureKind, ProviderError } from "../../engine/stack/provider-error.ts";
+import { type FailureKind, ProviderError } from "../../engine/ports/provider-error.ts";
 import { classifyFailure, type FailedAnswer } from "../failures/classify-error.ts";
 import { plainJson } from "./plain-json.ts";
 

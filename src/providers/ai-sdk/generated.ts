@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, objectOf, omitMembers, textOrEmpty } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
 import { callStart } from "../answers/call-start.ts";
 
 /** Assembles the parts of a stream (`LanguageModelV4StreamPart`) into the result that `doGenerate` would return. */

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, objectOf, objectsOf, textOrNull } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
-import { refusedPart } from "../../engine/stack/part-capabilities.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { refusedPart } from "../../engine/ports/part-capabilities.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 
 /** The addresses that a model's server fetches itself, by media type (`image/*`), in the AI SDK's form. */

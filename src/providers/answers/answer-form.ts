@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
 
 /** How answers look in one dialect. */
 export type AnswerForm = {

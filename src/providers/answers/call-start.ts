@@ -1,5 +1,5 @@
 import { isFilledText, type JsonValue } from "../../base/json.ts";
-import type { ItemStart } from "../../engine/stack/provider.ts";
+import type { ItemStart } from "../../engine/ports/provider.ts";
 
 type Told = { readonly callId?: JsonValue | undefined; readonly name?: JsonValue | undefined };
 

@@ -9,8 +9,8 @@ import {
 } from "../../base/json.ts";
 import { NumberLiteral } from "../../base/number-literal.ts";
 import { ownPart } from "../../domain/message-content.ts";
-import type { Answer, Draft } from "../../engine/stack/codec.ts";
-import { unreadableCall } from "../../engine/stack/provider-error.ts";
+import type { Answer, Draft } from "../../engine/ports/codec.ts";
+import { unreadableCall } from "../../engine/ports/provider-error.ts";
 
 /**
  * Readers of what a server said. They never throw, because an answer that arrives is already paid for: they mark what they cannot read, and

@@ -1,5 +1,5 @@
 import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
 
 /** An item that comes in pieces: its members so far, the text of its JSON, and the number of bytes received. */
 export type OpenItem = {

@@ -1,7 +1,7 @@
 import { type JsonValue, objectOf } from "../../base/json.ts";
 import { meant } from "../../base/options.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
 import { diagnosticsOf } from "../caching/asked-diagnosis.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline } from "../http/deadline.ts";

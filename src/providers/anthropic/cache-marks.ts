@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
-import type { PlannedParts, Settings } from "../../engine/stack/codec.ts";
+import type { PlannedParts, Settings } from "../../engine/ports/codec.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { asksForThreads, marksOnThreads } from "./threads.ts";
 

@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectsOf } from "../../base/json.ts";
-import type { PlannedParts, Settings } from "../../engine/stack/codec.ts";
+import type { PlannedParts, Settings } from "../../engine/ports/codec.ts";
 import { containerIn } from "./content-blocks.ts";
 
 /**

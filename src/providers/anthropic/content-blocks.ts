@@ -13,7 +13,7 @@ import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Block, BlockKind } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Wire } from "../../domain/wire.ts";
-import type { Draft } from "../../engine/stack/codec.ts";
+import type { Draft } from "../../engine/ports/codec.ts";
 import { contentOf, isEmptyText, partOf, partRefusal, resultContent, resultOutput } from "./content-parts.ts";
 
 /** What a message has besides its content blocks; kept with the first of them. */

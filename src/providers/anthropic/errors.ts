@@ -1,5 +1,5 @@
 import { type JsonValue, jsonOf, objectOf } from "../../base/json.ts";
-import { type FailureKind, ProviderError } from "../../engine/stack/provider-error.ts";
+import { type FailureKind, ProviderError } from "../../engine/ports/provider-error.ts";
 import { type ClassifiedFailure, classifyFailure, type FailedAnswer } from "../failures/classify-error.ts";
 
 /** The error of a request that the Messages API refused or could not answer (Anthropic's API reference). */

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, setMember } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
-import type { ItemStart, StreamDelta } from "../../engine/stack/provider.ts";
-import type { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { ItemStart, StreamDelta } from "../../engine/ports/provider.ts";
+import type { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { AnswerForm, AnswerStream } from "../answers/answer-form.ts";
 import { callStart } from "../answers/call-start.ts";
 import { grownValue } from "../answers/grown-object.ts";

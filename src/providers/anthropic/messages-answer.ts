@@ -9,7 +9,7 @@ import {
   textOrNull,
 } from "../../base/json.ts";
 import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
-import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/ports/codec.ts";
 import {
   callDraft,
   callIdIn,

@@ -2,7 +2,7 @@ import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
 import { user } from "../../domain/make-block.ts";
-import type { GroupPlace, PlannedParts, Prompt, RequestParts } from "../../engine/stack/codec.ts";
+import type { GroupPlace, PlannedParts, Prompt, RequestParts } from "../../engine/ports/codec.ts";
 import { comparedDetails, comparedId, diagnosticsLesson, diagnosticsSetting } from "../caching/asked-diagnosis.ts";
 import { brokenGroupRule, defineCodec, offer } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";

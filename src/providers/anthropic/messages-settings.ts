@@ -8,7 +8,7 @@ import {
 } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
 import { outputFormat } from "../codec/output-format.ts";
 import { asksForThreads } from "./threads.ts";
 

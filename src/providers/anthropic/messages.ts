@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
-import type { Draft } from "../../engine/stack/codec.ts";
+import type { Draft } from "../../engine/ports/codec.ts";
 import { blockKindOf, contentsOf, draftOf, draftOfAll, type MessageResidue, messageResidue } from "./content-blocks.ts";
 
 /** A message, and the positions of its blocks in the input. */

@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
 import { withDiagnostics } from "../caching/asked-diagnosis.ts";
 import { refuseSecretsIn } from "../secrets/secret-values.ts";
 import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";

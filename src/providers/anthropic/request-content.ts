@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectsOf } from "../../base/json.ts";
-import type { RequestParts } from "../../engine/stack/codec.ts";
+import type { RequestParts } from "../../engine/ports/codec.ts";
 import { markedForCache, type SentContent, unmarked } from "./cache-marks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { type Message, messagesOf } from "./messages.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
-import type { Draft, Settings } from "../../engine/stack/codec.ts";
+import type { Draft, Settings } from "../../engine/ports/codec.ts";
 import { blockKindOf } from "./content-blocks.ts";
 
 /** Models that accept system messages within the conversation, after a user's message and before the answer (Anthropic's API reference). */

@@ -1,8 +1,8 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
-import type { AnchorKind } from "../../engine/stack/anchor-kind.ts";
-import type { Lesson } from "../../engine/stack/capabilities.ts";
-import type { Refusal, Settings } from "../../engine/stack/codec.ts";
+import type { AnchorKind } from "../../engine/ports/anchor-kind.ts";
+import type { Lesson } from "../../engine/ports/capabilities.ts";
+import type { Refusal, Settings } from "../../engine/ports/codec.ts";
 
 /** The value of `anthropic-beta` that requests for threads need (Anthropic's API reference, message threads). */
 export const threadsBeta = "message-threads-2026-08-12";

@@ -1,6 +1,6 @@
 import { type JsonObject, objectOf, omitMembers, textOrNull } from "../../base/json.ts";
-import type { Capabilities, Lesson } from "../../engine/stack/capabilities.ts";
-import type { PlannedParts, Refusal, Settings } from "../../engine/stack/codec.ts";
+import type { Capabilities, Lesson } from "../../engine/ports/capabilities.ts";
+import type { PlannedParts, Refusal, Settings } from "../../engine/ports/codec.ts";
 
 /** Has turnlog ask for the vendor's diagnosis of the prompt cache. No body has this setting: a codec sends the vendor's member for it. */
 export const diagnosticsSetting = "cacheDiagnostics";

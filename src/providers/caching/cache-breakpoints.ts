@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, omitMembers } from "../../base/json.ts";
-import type { Capabilities, Lesson } from "../../engine/stack/capabilities.ts";
-import type { PlannedParts, Refusal, Settings } from "../../engine/stack/codec.ts";
+import type { Capabilities, Lesson } from "../../engine/ports/capabilities.ts";
+import type { PlannedParts, Refusal, Settings } from "../../engine/ports/codec.ts";
 
 /** Has turnlog set explicit breakpoints on the parts of messages. No body has this setting: the marks are on the parts. */
 export const breakpointsSetting = "cacheBreakpoints";

@@ -1,4 +1,4 @@
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { type AzureConnection, azurePlace, azureServer, checkAzureNames, isDated } from "../http/azure-endpoint.ts";
 import { checkGiven } from "../settings/checked-settings.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";

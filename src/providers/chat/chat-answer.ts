@@ -12,7 +12,7 @@ import {
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Counts } from "../../domain/events/shared.ts";
 import { reasoning } from "../../domain/make-block.ts";
-import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/ports/codec.ts";
 import { cachedByOpenai, counts, countTold, nameTold, sumTold, usdOfRouter } from "../answers/counts.ts";
 import {
   callDraft,

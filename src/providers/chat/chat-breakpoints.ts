@@ -1,5 +1,5 @@
 import { type JsonObject, omitMembers } from "../../base/json.ts";
-import type { Codec, Settings } from "../../engine/stack/codec.ts";
+import type { Codec, Settings } from "../../engine/ports/codec.ts";
 import {
   type BreakpointForm,
   breakpointDetails,

@@ -8,7 +8,7 @@ import {
 } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import type { Codec, RequestParts, Settings } from "../../engine/ports/codec.ts";
 import { breakpointsSetting } from "../caching/cache-breakpoints.ts";
 import { defineCodec, offeredFunctions } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";

@@ -1,7 +1,7 @@
 import { definedMembers } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
-import { type PartCapabilities, partCapabilityNames } from "../../engine/stack/part-capabilities.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { type PartCapabilities, partCapabilityNames } from "../../engine/ports/part-capabilities.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
 import { breakpointsOf } from "../caching/cache-breakpoints.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline } from "../http/deadline.ts";

@@ -1,4 +1,4 @@
-import type { PartCapabilities } from "../../engine/stack/part-capabilities.ts";
+import type { PartCapabilities } from "../../engine/ports/part-capabilities.ts";
 
 /** How one server's Chat Completions differ from another's in blocks and settings. */
 export type ChatDialect = {

@@ -9,7 +9,7 @@ import {
 } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { text } from "../../domain/make-block.ts";
-import type { Draft } from "../../engine/stack/codec.ts";
+import type { Draft } from "../../engine/ports/codec.ts";
 
 /**
  * Members that the server expects back unchanged: the extras of a call (Gemini's signature of a thought), and reasoning in details

@@ -2,7 +2,7 @@ import { type JsonObject, type JsonValue, listOf, objectOf, objectsOf } from "..
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import type { Draft } from "../../engine/stack/codec.ts";
+import type { Draft } from "../../engine/ports/codec.ts";
 import type { EndedMessage } from "../caching/cache-breakpoints.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
 import { callExtras, detailsIn, hasDetails } from "./chat-extras.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../base/json.ts";
 import { allOf, anything, kindOf, type OptionTable, required } from "../../base/options.ts";
-import type { PartCapabilities } from "../../engine/stack/part-capabilities.ts";
+import type { PartCapabilities } from "../../engine/ports/part-capabilities.ts";
 import { breakpointsFor, type CacheBreakpoints } from "../settings/cache-breakpoints.ts";
 import {
   type KeyedOptions,

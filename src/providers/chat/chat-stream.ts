@@ -7,8 +7,8 @@ import {
   objectsOf,
   setMember,
 } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
-import type { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
+import type { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { AnswerForm, AnswerStream, StreamedAnswer } from "../answers/answer-form.ts";
 import { countSaid } from "../answers/server-said.ts";
 import { providerError, withPartial } from "../failures/classify-error.ts";

@@ -7,7 +7,7 @@ import {
   type JsonValue,
   objectsOf,
 } from "../../base/json.ts";
-import type { ItemStart, TextDelta } from "../../engine/stack/provider.ts";
+import type { ItemStart, TextDelta } from "../../engine/ports/provider.ts";
 import { callStart } from "../answers/call-start.ts";
 import { GrownObject, type Pieces } from "../answers/grown-object.ts";
 import { callsSaid } from "../answers/server-said.ts";

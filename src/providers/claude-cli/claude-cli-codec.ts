@@ -15,7 +15,7 @@ import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Counts } from "../../domain/events/shared.ts";
 import { assistant, other, reasoning, toolResult } from "../../domain/make-block.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/ports/codec.ts";
 import { dollars } from "../answers/counts.ts";
 import { callDraft, countSaid, plainDraft, usageOf } from "../answers/server-said.ts";
 import { countsIn as messageCounts } from "../anthropic/message-counts.ts";

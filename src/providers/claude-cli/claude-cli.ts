@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { JsonObject } from "../../base/json.ts";
 import { anything, type OptionTable } from "../../base/options.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
 import { createDeadline } from "../http/deadline.ts";
 import { variableCredentials } from "../secrets/credentials.ts";
 import { maskedProvider } from "../secrets/masked-provider.ts";

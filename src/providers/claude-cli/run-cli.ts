@@ -12,8 +12,8 @@ import {
 } from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
 import { utf8Length } from "../../base/utf8.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { callStart } from "../answers/call-start.ts";
 import { messagesError } from "../anthropic/errors.ts";
 import { withPartial } from "../failures/classify-error.ts";

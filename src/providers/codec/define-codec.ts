@@ -12,8 +12,8 @@ import {
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { AnchorKind } from "../../engine/stack/anchor-kind.ts";
-import type { CallPairs, Codec, GroupPlace, OfferedTool, Settings } from "../../engine/stack/codec.ts";
+import type { AnchorKind } from "../../engine/ports/anchor-kind.ts";
+import type { CallPairs, Codec, GroupPlace, OfferedTool, Settings } from "../../engine/ports/codec.ts";
 
 /** The members of a codec; those that have a default are optional. */
 export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer" | "writeAnswer"> & Partial<Codec>;

@@ -1,5 +1,5 @@
 import { isJsonList, type JsonObject } from "../../base/json.ts";
-import type { Codec, SentBlock } from "../../engine/stack/codec.ts";
+import type { Codec, SentBlock } from "../../engine/ports/codec.ts";
 
 type ItemOf = (block: SentBlock["block"], options: Pick<SentBlock, "withId">) => JsonObject;
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import type { Draft } from "../../engine/stack/codec.ts";
+import type { Draft } from "../../engine/ports/codec.ts";
 
 /** Keeps in the draft what is needed to restore `item` exactly: the difference to `plain`, the item that the draft alone makes. */
 export function keepResidue(draft: Draft, plain: JsonObject, item: JsonObject): Draft {

@@ -1,6 +1,6 @@
 import { type JsonObject, type JsonValue, jsonOf } from "../../base/json.ts";
 import type { ContentFilter } from "../../domain/events/inference-events.ts";
-import { type FailureKind, ProviderError } from "../../engine/stack/provider-error.ts";
+import { type FailureKind, ProviderError } from "../../engine/ports/provider-error.ts";
 import { contentFiltersOfError } from "./content-filters.ts";
 import { type ErrorReport, readErrorBody } from "./error-report.ts";
 import { classifyNetworkFailure } from "./network-failure.ts";

@@ -1,4 +1,4 @@
-import type { FailureKind } from "../../engine/stack/provider-error.ts";
+import type { FailureKind } from "../../engine/ports/provider-error.ts";
 
 type NetworkFailure = {
   readonly kind: FailureKind;

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { anything, type OptionTable } from "../../base/options.ts";
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { checkGiven } from "../settings/checked-settings.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import type { Credentials, GeminiConnection, GeminiSettings } from "./gemini-options.ts";

@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, listOf, objectOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Counts } from "../../domain/events/shared.ts";
-import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/ports/codec.ts";
 import { counts, countTold, nameTold, sumTold } from "../answers/counts.ts";
 import { countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftsOf, partsAsSaid, partsIn, unreadCalls } from "./gemini-parts.ts";

@@ -1,5 +1,5 @@
 import type { Block } from "../../domain/block.ts";
-import type { RequestParts, SignedPlace } from "../../engine/stack/codec.ts";
+import type { RequestParts, SignedPlace } from "../../engine/ports/codec.ts";
 import { defineCodec } from "../codec/define-codec.ts";
 import { countsIn, readAnswer, writeAnswer } from "./gemini-answer.ts";
 import { contentsOf } from "./gemini-contents.ts";

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, objectsOf, textOrEmpty } from "../../base/json.ts";
 import { Block } from "../../domain/block.ts";
 import type { Wire } from "../../domain/wire.ts";
-import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
+import type { Draft, SentBlock } from "../../engine/ports/codec.ts";
 import { draftsOf, keepParts, kindOfSpeaker, partsOf, resultDraft, userPart, verbatim } from "./gemini-parts.ts";
 
 /** The placeholder that Gemini accepts for the signature of another model's call (Google's guide to thought signatures). */

@@ -12,7 +12,7 @@ import {
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Block, BlockKind } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import type { Draft } from "../../engine/stack/codec.ts";
+import type { Draft } from "../../engine/ports/codec.ts";
 import { argumentsObject, callDraft } from "../answers/server-said.ts";
 import { mediaFor, mediaIn, mediaRefusal } from "./media-parts.ts";
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, jsonOf, textOrEmpty } from "../../base/json.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import { sendHttp } from "../http/http-sender.ts";

@@ -11,7 +11,7 @@ import {
   textOrEmpty,
 } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
 
 /**
  * The members of the request body that settings make: `instructions` become `systemInstruction`, tools by name become function

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, listOf, objectsOf, setMember } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
 import { callStart } from "../answers/call-start.ts";
 import { GrownObject } from "../answers/grown-object.ts";
 import { countSaid } from "../answers/server-said.ts";

@@ -1,4 +1,4 @@
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { checkGiven } from "../settings/checked-settings.ts";
 import type { GeminiConnection, GeminiSettings } from "./gemini-options.ts";
 import { geminiProvider } from "./gemini-provider.ts";

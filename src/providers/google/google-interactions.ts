@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import { allOf, anything, type OptionTable, required } from "../../base/options.ts";
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { readAnswer } from "../http/read-answer.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
 import type { TextOrSecret } from "../settings/connection-options.ts";

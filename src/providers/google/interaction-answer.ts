@@ -1,7 +1,7 @@
 import { isJsonList, type JsonObject, type JsonValue, objectOf, objectsOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Counts } from "../../domain/events/shared.ts";
-import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/ports/codec.ts";
 import type { AnswerForm } from "../answers/answer-form.ts";
 import { callStart } from "../answers/call-start.ts";
 import { counts, countTold, nameTold, sumTold } from "../answers/counts.ts";

@@ -8,7 +8,7 @@ import {
   setMember,
 } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
 import { refuseOneByOne, thinkingLevels } from "./gemini-settings.ts";
 
 /**

@@ -9,7 +9,7 @@ import {
   objectsOf,
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
+import type { Draft, SentBlock } from "../../engine/ports/codec.ts";
 import { argumentsObject, callDraft } from "../answers/server-said.ts";
 import { isPartList, type Said } from "./gemini-parts.ts";
 import { mediaFor, mediaIn } from "./media-parts.ts";

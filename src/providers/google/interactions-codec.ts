@@ -1,4 +1,4 @@
-import type { RequestParts } from "../../engine/stack/codec.ts";
+import type { RequestParts } from "../../engine/ports/codec.ts";
 import { defineCodec } from "../codec/define-codec.ts";
 import { partRefusal, refusalOf, restatedRule } from "./gemini-parts.ts";
 import { countsIn, readAnswer, writeAnswer } from "./interaction-answer.ts";

@@ -1,5 +1,5 @@
 import { type OptionTable, required } from "../../base/options.ts";
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { checkGiven } from "../settings/checked-settings.ts";
 import type { KeySource } from "../settings/connection-options.ts";
 import { functionOf, namedOf } from "../settings/option-checks.ts";

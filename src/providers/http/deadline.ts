@@ -1,6 +1,6 @@
 import { innerSignal } from "../../base/abort.ts";
 import type { JsonObject } from "../../base/json.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 
 /** Ends the wait for an answer: when the caller aborts, or the time is up. */
 export type Deadline = {

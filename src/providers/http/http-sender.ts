@@ -1,4 +1,4 @@
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { type FailedAnswer, providerError } from "../failures/classify-error.ts";
 import type { AnswerLimits } from "../settings/answer-limits.ts";
 import { abortedBeforeSending, type Deadline, interruption } from "./deadline.ts";

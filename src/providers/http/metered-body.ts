@@ -1,4 +1,4 @@
-import type { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { ProviderError } from "../../engine/ports/provider-error.ts";
 import { type AnswerLimits, limitError } from "../settings/answer-limits.ts";
 
 /** The body of an answer; it checks the limits while it is read. */

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, jsonOf } from "../../base/json.ts";
 import { allOf, anything, checkFunction, optionsOf } from "../../base/options.ts";
-import type { InferenceRequest, InferenceResponse } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { InferenceRequest, InferenceResponse } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { StreamedAnswer } from "../answers/answer-form.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { filledHeaders, headerCredentials, queryCredentials } from "../secrets/credentials.ts";

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, jsonOf } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { AnswerForm, AnswerStream } from "../answers/answer-form.ts";
 import { classifyFailure, providerError, withPartial } from "../failures/classify-error.ts";
 import { isHtmlPage, readErrorBody } from "../failures/error-report.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, jsonOf } from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { StreamedAnswer } from "../answers/answer-form.ts";
 import { withPartial } from "../failures/classify-error.ts";
 import { type AnswerLimits, limitError } from "../settings/answer-limits.ts";

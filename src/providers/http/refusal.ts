@@ -1,4 +1,4 @@
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { type FailedAnswer, providerError, requestIdOf, withMessage } from "../failures/classify-error.ts";
 import { isHtmlPage } from "../failures/error-report.ts";
 import type { AnswerLimits } from "../settings/answer-limits.ts";

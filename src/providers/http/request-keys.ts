@@ -1,6 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { kindOf } from "../../base/options.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { rememberedKeys } from "../secrets/remembered-keys.ts";
 import type { Masked } from "../secrets/secret-spans.ts";
 import { secretLengthMin } from "../secrets/secret-values.ts";

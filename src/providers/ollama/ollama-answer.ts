@@ -2,7 +2,7 @@ import { isFilledText, type JsonObject, type JsonValue, objectOf } from "../../b
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Counts } from "../../domain/events/shared.ts";
 import { assistant, reasoning } from "../../domain/make-block.ts";
-import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/ports/codec.ts";
 import { counts, countTold, nameTold } from "../answers/counts.ts";
 import {
   callDraft,

@@ -1,6 +1,6 @@
 import { definedMembers, isJsonList, isJsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import type { Codec, RequestParts, Settings } from "../../engine/ports/codec.ts";
 import { defineCodec, offeredFunctions } from "../codec/define-codec.ts";
 import { countsIn, readAnswer, writeAnswer } from "./ollama-answer.ts";
 import { messagesOf, partRefusal, refusalOf, restated } from "./ollama-messages.ts";

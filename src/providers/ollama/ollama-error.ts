@@ -1,4 +1,4 @@
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { withMessage } from "../failures/classify-error.ts";
 
 /** Adds advice to a known error of Ollama; any other value stays as it is. */

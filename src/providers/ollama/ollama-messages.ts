@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, objectsOf } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import type { Draft } from "../../engine/stack/codec.ts";
+import type { Draft } from "../../engine/ports/codec.ts";
 import { argumentsObject } from "../answers/server-said.ts";
 
 /** A block that messages are made of: recorded, or a draft. */

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { nearestName } from "../../base/nearest-name.ts";
 import { allOf, anything, kindOf, type OptionTable, required } from "../../base/options.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
 import { type HttpOptions, httpOptions, type TextOrSecret } from "../settings/connection-options.ts";
 import { instructions, modelLike, wordOf } from "../settings/option-checks.ts";

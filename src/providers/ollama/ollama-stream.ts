@@ -7,7 +7,7 @@ import {
   objectOf,
   setMember,
 } from "../../base/json.ts";
-import type { StreamDelta, TextDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta, TextDelta } from "../../engine/ports/provider.ts";
 import type { AnswerStream } from "../answers/answer-form.ts";
 import { callStart } from "../answers/call-start.ts";
 import { providerError } from "../failures/classify-error.ts";

@@ -1,7 +1,7 @@
 import { kindOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { SecretReference } from "../../domain/secret-reference.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
 import { createDeadline } from "../http/deadline.ts";
 import { credentialsOf, endpointOf, type ServerPlace } from "../http/endpoint.ts";
 import { createSender } from "../http/http-sender.ts";

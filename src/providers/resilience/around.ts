@@ -3,7 +3,7 @@ import { isJsonObject } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import { unwatched } from "../../base/unwatched.ts";
 import { withMembers } from "../../base/with-members.ts";
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 
 /** @throws {TypeError} if a wrapper was given something else than a provider. */
 export function checkWrapped(wrapper: string, provider: unknown): void {

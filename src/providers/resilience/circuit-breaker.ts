@@ -1,9 +1,9 @@
 import { CircuitState, ConsecutiveBreaker, circuitBreaker as createBreaker, handleWhen } from "cockatiel";
 import { checkFunction, checkWhole, optionsOf } from "../../base/options.ts";
-import { callProvider } from "../../engine/session/provider-call.ts";
-import { maxTimerMs } from "../../engine/stack/limits.ts";
-import type { InferenceRequest, Provider } from "../../engine/stack/provider.ts";
-import { type FailureKind, ProviderError } from "../../engine/stack/provider-error.ts";
+import { maxTimerMs } from "../../engine/ports/limits.ts";
+import type { InferenceRequest, Provider } from "../../engine/ports/provider.ts";
+import { callProvider } from "../../engine/ports/provider-call.ts";
+import { type FailureKind, ProviderError } from "../../engine/ports/provider-error.ts";
 import { around, checkWrapped, tell } from "./around.ts";
 
 /** Options of `circuitBreaker`. */

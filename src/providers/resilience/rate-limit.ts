@@ -1,7 +1,7 @@
 import { anything, checkFunction, checkText, checkWhole, choiceOf, optionsOf, required } from "../../base/options.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { totalTokens, usageOf } from "../../projections/usage.ts";
 import { around, checkWrapped } from "./around.ts";
 import { checkLimiter, type RateLimiter, Reservations } from "./reservations.ts";

@@ -1,7 +1,7 @@
 import { checkWhole, optionsOf, required } from "../../base/options.ts";
-import { callProvider } from "../../engine/session/provider-call.ts";
-import { maxTimerMs } from "../../engine/stack/limits.ts";
-import type { InferenceRequest, Provider, WaitOptions } from "../../engine/stack/provider.ts";
+import { maxTimerMs } from "../../engine/ports/limits.ts";
+import type { InferenceRequest, Provider, WaitOptions } from "../../engine/ports/provider.ts";
+import { callProvider } from "../../engine/ports/provider-call.ts";
 import { around, checkWrapped } from "./around.ts";
 
 /** Options of `timeout`. */

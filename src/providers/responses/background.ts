@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonObject, textOrNull } from "../../base/json.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { withPartial } from "../failures/classify-error.ts";
 import { type Deadline, interruption } from "../http/deadline.ts";
 import type { ResponseStream } from "./response-stream.ts";

@@ -1,6 +1,6 @@
 import { type JsonObject, objectOf, omitMembers } from "../../base/json.ts";
-import type { Capabilities, Lesson } from "../../engine/stack/capabilities.ts";
-import type { PlannedParts, Refusal, Settings } from "../../engine/stack/codec.ts";
+import type { Capabilities, Lesson } from "../../engine/ports/capabilities.ts";
+import type { PlannedParts, Refusal, Settings } from "../../engine/ports/codec.ts";
 import {
   comparedDetails,
   comparedId,

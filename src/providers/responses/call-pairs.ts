@@ -1,6 +1,6 @@
 import { textOrNull } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
-import type { Call, CallPairs } from "../../engine/stack/codec.ts";
+import type { Call, CallPairs } from "../../engine/ports/codec.ts";
 
 /** Which results answer which calls in the Responses API (OpenAI's API reference). Hosted calls need no result. */
 export const responsesPairs: CallPairs = { callOf, isResult, keyOf, answers };

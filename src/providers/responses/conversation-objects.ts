@@ -1,6 +1,6 @@
 import { type JsonObject, objectsOf } from "../../base/json.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
-import type { ConversationObjects } from "../../engine/stack/stored-responses.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
+import type { ConversationObjects } from "../../engine/ports/stored-responses.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import type { HttpSender } from "../http/http-sender.ts";
 import { readObject } from "../http/read-answer.ts";

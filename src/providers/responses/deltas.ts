@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
-import type { ItemStart, StreamDelta } from "../../engine/stack/provider.ts";
+import type { ItemStart, StreamDelta } from "../../engine/ports/provider.ts";
 import { callStart } from "../answers/call-start.ts";
 
 /** The readable text of a complete item as stream deltas, one for each text. */

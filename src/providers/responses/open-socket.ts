@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { providerError } from "../failures/classify-error.ts";
 import { createDeadline } from "../http/deadline.ts";
 import { addressAt, type Endpoint, headersAt } from "../http/endpoint.ts";

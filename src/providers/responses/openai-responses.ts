@@ -1,5 +1,5 @@
 import { type JsonObject, jsonOf, objectOf } from "../../base/json.ts";
-import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../../engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../../engine/ports/provider.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import {

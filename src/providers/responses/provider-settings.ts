@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, listOf, objectOf } from "../../base/json.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
 import { isCredentialName } from "../secrets/credentials.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
 import { connectionOptions } from "../settings/connection-options.ts";

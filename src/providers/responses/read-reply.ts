@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { withPartial } from "../failures/classify-error.ts";
 import { type Deadline, interruption } from "../http/deadline.ts";
 import { checkedResponse } from "../http/read-answer.ts";

@@ -1,6 +1,6 @@
 import { isJsonList } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
-import type { GroupPlace } from "../../engine/stack/codec.ts";
+import type { GroupPlace } from "../../engine/ports/codec.ts";
 
 /** Planning and shaping, 2 for the Responses API: the server accepts reasoning only whole, and with what the model said after it. */
 export function brokenGroupRule(block: Block, { withId, isBroken, next }: GroupPlace): string | null {

@@ -1,5 +1,5 @@
 import { isJsonList, type JsonObject, objectsOf } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
 import type { AnswerForm } from "../answers/answer-form.ts";
 import { deltasOf } from "./deltas.ts";
 

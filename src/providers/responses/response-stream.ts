@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, numberOrZero, objectOf } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
-import type { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { StreamDelta } from "../../engine/ports/provider.ts";
+import type { ProviderError } from "../../engine/ports/provider-error.ts";
 import { providerError, withPartial } from "../failures/classify-error.ts";
 import { deltasOf, startOf } from "./deltas.ts";
 import { tokensIn } from "./responses-answer.ts";

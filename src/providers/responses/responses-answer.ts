@@ -13,7 +13,7 @@ import {
 import type { Block } from "../../domain/block.ts";
 import type { Withheld } from "../../domain/events/inference-events.ts";
 import type { Counts } from "../../domain/events/shared.ts";
-import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/ports/codec.ts";
 import { cachedByOpenai, counts, countTold, nameTold, usdOfRouter } from "../answers/counts.ts";
 import { callDraft, callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { contentFiltersIn } from "../failures/content-filters.ts";

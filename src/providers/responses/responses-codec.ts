@@ -12,7 +12,7 @@ import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { Block, type BlockKind } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Wire } from "../../domain/wire.ts";
-import type { AnswerContext, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
+import type { AnswerContext, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/ports/codec.ts";
 import { callDraft } from "../answers/server-said.ts";
 import { markedMessages } from "../caching/cache-breakpoints.ts";
 import { offeredTools } from "../codec/define-codec.ts";

@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { HttpSender } from "../http/http-sender.ts";

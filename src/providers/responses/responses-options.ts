@@ -1,5 +1,5 @@
 import { allOf, anything, type OptionTable, required } from "../../base/options.ts";
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { breakpointsFor, type CacheBreakpoints } from "../settings/cache-breakpoints.ts";
 import type { ConnectionOptions } from "../settings/connection-options.ts";
 import { flag, instructions, modelLike } from "../settings/option-checks.ts";

@@ -1,8 +1,8 @@
 import { definedMembers, isJsonList, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { AnchorKind } from "../../engine/stack/anchor-kind.ts";
-import type { Capabilities, Lesson } from "../../engine/stack/capabilities.ts";
-import type { OfferedTool, Refusal, Settings } from "../../engine/stack/codec.ts";
+import type { AnchorKind } from "../../engine/ports/anchor-kind.ts";
+import type { Capabilities, Lesson } from "../../engine/ports/capabilities.ts";
+import type { OfferedTool, Refusal, Settings } from "../../engine/ports/codec.ts";
 import { instruct as addToText } from "../codec/define-codec.ts";
 import { outputFormat } from "../codec/output-format.ts";
 import { cacheLesson } from "./cache-members.ts";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import { isJsonObject, type JsonObject, jsonOf } from "../../base/json.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { type AnswerLimits, limitError } from "../settings/answer-limits.ts";
 import { Reply, responseIdOf } from "./socket-reply.ts";
 

@@ -1,7 +1,7 @@
 import { nanoid } from "nanoid";
 import type { JsonObject } from "../../base/json.ts";
-import type { InferenceRequest, InferenceResponse, RequestConnection } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { InferenceRequest, InferenceResponse, RequestConnection } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { type Deadline, interruption } from "../http/deadline.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { openSocket } from "./open-socket.ts";

@@ -1,5 +1,5 @@
 import { type JsonObject, objectOf, textOrNull } from "../../base/json.ts";
-import type { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { ProviderError } from "../../engine/ports/provider-error.ts";
 
 /** The frames that answer one request, in order, until the connection ends. */
 export class Reply {

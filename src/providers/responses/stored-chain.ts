@@ -7,8 +7,8 @@ import {
   textOrEmpty,
   textOrNull,
 } from "../../base/json.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
-import type { StoredChain, StoredResponse } from "../../engine/stack/stored-responses.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
+import type { StoredChain, StoredResponse } from "../../engine/ports/stored-responses.ts";
 import { idUnfinished } from "./background.ts";
 import { kindOfItem } from "./item-kinds.ts";
 import { isStateItem } from "./reasoning-groups.ts";

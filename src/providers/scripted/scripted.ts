@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, jsonOf, objectsOf } from "../../base/json.ts";
 import { anything, choiceOf, kindOf, optionsOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
-import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
+import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { providerError } from "../failures/classify-error.ts";
 import { deltasOf } from "../responses/deltas.ts";
 import { responsesCodec } from "../responses/responses-codec.ts";

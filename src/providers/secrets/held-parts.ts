@@ -1,4 +1,4 @@
-import type { StreamDelta, TextDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta, TextDelta } from "../../engine/ports/provider.ts";
 import type { Mask } from "./mask.ts";
 
 /** Passes on the parts of an answer; holds back an end that may be the beginning of a secret. */

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { Mask } from "./mask.ts";
 
 /** The same error without secrets in its message and causes; the same object if it has none. */

@@ -1,8 +1,8 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { anything, kindOf, optionsOf } from "../../base/options.ts";
 import { prototypeOf, withMembers } from "../../base/with-members.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
-import type { StoredChain } from "../../engine/stack/stored-responses.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
+import type { StoredChain } from "../../engine/ports/stored-responses.ts";
 import type { Secrets } from "../settings/connection-options.ts";
 import { HeldParts } from "./held-parts.ts";
 import { currentMask, type Mask } from "./mask.ts";

@@ -1,8 +1,8 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import { SecretReference, secretReference } from "../../domain/secret-reference.ts";
-import type { InferenceRequest } from "../../engine/stack/provider.ts";
-import { ProviderError } from "../../engine/stack/provider-error.ts";
+import type { InferenceRequest } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { Secrets } from "../settings/connection-options.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import type { Masked } from "./secret-spans.ts";

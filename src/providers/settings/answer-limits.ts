@@ -1,5 +1,5 @@
 import { kindOf, meant } from "../../base/options.ts";
-import { type FailureKind, ProviderError } from "../../engine/stack/provider-error.ts";
+import { type FailureKind, ProviderError } from "../../engine/ports/provider-error.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
 /** Limits on the size of an answer and on its pauses, so that no server can exhaust the process. */

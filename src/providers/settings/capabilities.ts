@@ -1,5 +1,5 @@
 import { meant } from "../../base/options.ts";
-import type { Provider } from "../../engine/stack/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
 /** What an endpoint of the Responses API can do. */

@@ -2,7 +2,7 @@ import { frozenJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { nearestName } from "../../base/nearest-name.ts";
 import { homeOf, kindOf, optionsOf, type ValueCheck } from "../../base/options.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
 type Table = Readonly<Record<string, ValueCheck<unknown>>>;

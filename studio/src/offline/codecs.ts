@@ -1,4 +1,4 @@
-import type { Codec } from "../../../src/engine/stack/codec.ts";
+import type { Codec } from "../../../src/engine/ports/codec.ts";
 
 const known = new Map<string, Codec>();
 

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { Codec } from "../../../src/engine/stack/codec.ts";
+import type { Codec } from "../../../src/engine/ports/codec.ts";
 import { followAnew } from "../live.ts";
 import { go } from "../route.ts";
 import { readFrom } from "../source.ts";

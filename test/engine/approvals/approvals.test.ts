@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { ann, bob, refunds } from "../../support/run/approvals.ts";
 import { asked, counted, createScene, layer, textsOf } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { TurnlogError } from "../../../src/base/turnlog-error.ts";
-import type { ExternalToolDefinition } from "../../../src/engine/stack/tool.ts";
-import { externalTool, tool } from "../../../src/engine/stack/tool.ts";
+import type { ExternalToolDefinition } from "../../../src/engine/ports/tool.ts";
+import { externalTool, tool } from "../../../src/engine/ports/tool.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createScene } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

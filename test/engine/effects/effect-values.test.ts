@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
-import type { Layer } from "../../../src/engine/stack/middleware.ts";
+import type { Layer } from "../../../src/engine/ports/middleware.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { beforeRequest, createScene, dieAt, layer, textsOf } from "../../support/run/scene.ts";

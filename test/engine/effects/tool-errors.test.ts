@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { user } from "../../../src/domain/make-block.ts";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { calling, resultsOf, run } from "../../support/run/tool-runs.ts";
 import { dataOf } from "../../support/workshop.ts";
 

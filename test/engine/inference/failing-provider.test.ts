@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { assistant } from "../../../src/domain/make-block.ts";
-import type { InferenceResponse, Provider } from "../../../src/engine/stack/provider.ts";
+import type { InferenceResponse, Provider } from "../../../src/engine/ports/provider.ts";
 import { defineCodec } from "../../../src/providers/codec/define-codec.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";

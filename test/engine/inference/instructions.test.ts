@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { secretReference } from "../../../src/domain/secret-reference.ts";
-import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop } from "../../support/workshop.ts";

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import type { ReasoningPolicy } from "../../../src/engine/stack/reasoning-policy.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { message } from "../../../src/reference-server/server.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { usageOfFailed } from "../../../src/engine/inference/arriving-answer.ts";
-import type { InferenceRequest, Provider } from "../../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import type { InferenceRequest, Provider } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { claudeCliCodec } from "../../../src/providers/claude-cli/claude-cli-codec.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

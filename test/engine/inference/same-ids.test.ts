@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { verifyStore } from "../../../src/audit/verify.ts";
 import { isJsonObject } from "../../../src/base/json.ts";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";

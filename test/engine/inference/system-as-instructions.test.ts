@@ -6,7 +6,7 @@ import { Turn } from "../../../src/domain/turn.ts";
 import { CheckedFold } from "../../../src/engine/planning/checked-fold.ts";
 import { withoutFirst } from "../../../src/engine/planning/instruction-blocks.ts";
 import { rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
-import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";

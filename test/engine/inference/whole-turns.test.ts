@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { user } from "../../../src/domain/make-block.ts";
-import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { createWorkshop } from "../../support/workshop.ts";
 
 /** Says something else at the beginning each time, and takes it back. */

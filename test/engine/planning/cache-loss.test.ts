@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { CacheLoss } from "../../../src/domain/events/inference-events.ts";
-import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayed } from "../../support/replayed.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";

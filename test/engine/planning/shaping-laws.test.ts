@@ -8,7 +8,7 @@ import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { groupsOf } from "../../../src/engine/planning/groups.ts";
 import { repairIndexOf } from "../../../src/engine/planning/repairs.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
-import type { SentBlock } from "../../../src/engine/stack/codec.ts";
+import type { SentBlock } from "../../../src/engine/ports/codec.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { cases, isTelling } from "../../support/cases.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";

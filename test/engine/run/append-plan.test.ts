@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
+import { type Tool, tool } from "../../../src/engine/ports/tool.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, freshStore, rejectionOf, storeKinds } from "../../support/workshop.ts";

@@ -5,8 +5,8 @@ import type { Actor } from "../../../src/domain/actor.ts";
 import { idOf } from "../../../src/domain/block.ts";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/stack/middleware.ts";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/ports/middleware.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 

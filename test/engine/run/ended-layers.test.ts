@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { assistant } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/ports/middleware.ts";
 import { gated } from "../../support/gates.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Turn } from "../../../src/domain/turn.ts";
-import type { Layer } from "../../../src/engine/stack/middleware.ts";
+import type { Layer } from "../../../src/engine/ports/middleware.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { layer } from "../../support/run/scene.ts";

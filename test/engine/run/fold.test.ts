@@ -5,7 +5,7 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { type Block, idOf } from "../../../src/domain/block.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { clientTurn } from "../../../src/projections/client-turn.ts";
 import type { RunTurns } from "../../../src/projections/run-turns.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
-import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/stack/middleware.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/ports/middleware.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { user } from "../../../src/domain/make-block.ts";
-import type { LayerContext, Next } from "../../../src/engine/stack/middleware.ts";
+import type { LayerContext, Next } from "../../../src/engine/ports/middleware.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";

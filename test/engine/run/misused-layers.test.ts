@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { defineMiddleware, type Layer, type LayerContext, type Next } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware, type Layer, type LayerContext, type Next } from "../../../src/engine/ports/middleware.ts";
 import { createWorkshop, rejectionOf } from "../../support/workshop.ts";
 
 /** A layer as JavaScript may write it. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { gated } from "../../support/gates.ts";
 import { layer } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { messageOf } from "../../../src/base/error-message.ts";
-import type { Codec } from "../../../src/engine/stack/codec.ts";
+import type { Codec } from "../../../src/engine/ports/codec.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import type { Block } from "../../../src/domain/block.ts";
-import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { seeds } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { gated } from "../../support/gates.ts";
 import { call, echo, runInto, told } from "../../support/run/failing-runs.ts";
 import { createWorkshop, dataOf, eventsOf, freshStore, rejectionOf, storeKinds } from "../../support/workshop.ts";

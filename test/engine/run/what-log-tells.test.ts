@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { assistant, toolResult } from "../../../src/domain/make-block.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { gated } from "../../support/gates.ts";
 import { layer } from "../../support/run/scene.ts";

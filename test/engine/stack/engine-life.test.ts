@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 

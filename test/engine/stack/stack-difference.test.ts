@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stackDifference } from "../../../src/engine/stack/middleware.ts";
+import { stackDifference } from "../../../src/engine/ports/middleware.ts";
 
 const layer = (text: string) => {
   const [name = "", version = ""] = text.split("@");

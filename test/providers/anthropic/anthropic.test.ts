@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import type { JsonObject } from "../../../src/base/json.ts";
-import type { InferenceRequest, StreamDelta } from "../../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import type { InferenceRequest, StreamDelta } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { createEngine, openStore, secret, tool } from "../../../src/index.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { messagesError } from "../../../src/providers/anthropic/errors.ts";

@@ -5,7 +5,7 @@ import type { Adjustments } from "../../../src/domain/events/run-events.ts";
 import { assistant, audio, file, image, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
-import type { Draft, Settings } from "../../../src/engine/stack/codec.ts";
+import type { Draft, Settings } from "../../../src/engine/ports/codec.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { draftOf } from "../../../src/providers/anthropic/content-blocks.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";

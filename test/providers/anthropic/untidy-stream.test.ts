@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
-import type { StreamDelta } from "../../../src/engine/stack/provider.ts";
+import type { StreamDelta } from "../../../src/engine/ports/provider.ts";
 import { MessageStream } from "../../../src/providers/anthropic/message-stream.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { isJsonObject, type JsonObject, objectsOf } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { assistant, image, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { azureChat } from "../../../src/providers/chat/azure-chat.ts";
 import { chatCodecs, defineChatCodec } from "../../../src/providers/chat/chat-codec.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";

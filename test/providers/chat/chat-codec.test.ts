@@ -17,7 +17,7 @@ import { Turn } from "../../../src/domain/turn.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { blocksOf } from "../../../src/engine/planning/response.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
-import type { Draft } from "../../../src/engine/stack/codec.ts";
+import type { Draft } from "../../../src/engine/ports/codec.ts";
 import { tokensIn } from "../../../src/providers/chat/chat-answer.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
 import { type ChatDialectName, chatDialectNames } from "../../../src/providers/chat/chat-dialects.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
-import type { StreamDelta } from "../../../src/engine/stack/provider.ts";
+import type { StreamDelta } from "../../../src/engine/ports/provider.ts";
 import { ChatStream } from "../../../src/providers/chat/chat-stream.ts";
 
 const head = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "any" };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { jsonSchemaOf } from "../../../src/engine/stack/schema.ts";
+import { jsonSchemaOf } from "../../../src/engine/ports/schema.ts";
 import { outputFormat } from "../../../src/providers/codec/output-format.ts";
 
 const format = (schema: z.ZodType) => outputFormat(jsonSchemaOf("test: output", schema));

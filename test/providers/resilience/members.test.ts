@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../../src/engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../../src/engine/ports/provider.ts";
 import { circuitBreaker } from "../../../src/providers/resilience/circuit-breaker.ts";
 import { rateLimit } from "../../../src/providers/resilience/rate-limit.ts";
 import { timeout } from "../../../src/providers/resilience/timeout.ts";

@@ -1,7 +1,7 @@
 import { RateLimiterMemory, RateLimiterUnion } from "rate-limiter-flexible";
 import { expect, test, vi } from "vitest";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { type RateLimitOptions, rateLimit } from "../../../src/providers/resilience/rate-limit.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { tooFewPoints } from "../../support/providers/guarded.ts";

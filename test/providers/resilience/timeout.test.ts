@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { InferenceRequest, Provider } from "../../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import type { InferenceRequest, Provider } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { timeout } from "../../../src/providers/resilience/timeout.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Provider, StreamDelta } from "../../../src/engine/stack/provider.ts";
+import type { Provider, StreamDelta } from "../../../src/engine/ports/provider.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import {

@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { messageOf } from "../../../src/base/error-message.ts";
 import { isJsonObject, type JsonObject, jsonOf } from "../../../src/base/json.ts";
-import type { InferenceResponse } from "../../../src/engine/stack/provider.ts";
-import type { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import type { InferenceResponse } from "../../../src/engine/ports/provider.ts";
+import type { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { openaiResponses, responsesProvider } from "../../../src/providers/responses/openai-responses.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

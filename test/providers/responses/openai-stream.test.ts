@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StreamDelta } from "../../../src/engine/stack/provider.ts";
+import type { StreamDelta } from "../../../src/engine/ports/provider.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { ask, failureOf, textOf } from "../../support/providers/inferences.ts";
 import { answering, eventStream, eventsOf, type Loopback, serve } from "../../support/providers/loopback.ts";

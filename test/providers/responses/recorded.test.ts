@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { classifyFailure } from "../../../src/providers/failures/classify-error.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { text, toolResult, user } from "../../../src/domain/make-block.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StreamDelta } from "../../../src/engine/stack/provider.ts";
+import type { StreamDelta } from "../../../src/engine/ports/provider.ts";
 import { ResponseStream } from "../../../src/providers/responses/response-stream.ts";
 
 test("a stream that is taken up passes over the events that had come before, and tells each delta once", () => {

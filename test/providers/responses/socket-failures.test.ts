@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { tool } from "../../../src/engine/stack/tool.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { functionCall, message, reasoning } from "../../../src/reference-server/server.ts";
 import {
   engineOn,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
-import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { message } from "../../../src/reference-server/server.ts";
 import {

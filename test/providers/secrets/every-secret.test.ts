@@ -2,7 +2,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
-import type { Provider, StreamDelta } from "../../../src/engine/stack/provider.ts";
+import type { Provider, StreamDelta } from "../../../src/engine/ports/provider.ts";
 import { azureResponses, openaiResponses } from "../../../src/entries/responses.ts";
 import { createEngine, openStore, secret } from "../../../src/index.ts";
 import { type AiSdkModel, aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";

@@ -1,6 +1,6 @@
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { OwnCacheRules } from "../../../src/conversation/why-options.ts";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";

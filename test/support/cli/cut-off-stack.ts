@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
-import { tool } from "../../../src/engine/stack/tool.ts";
 import { logging } from "../../../src/middleware/logging.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 

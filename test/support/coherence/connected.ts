@@ -1,4 +1,4 @@
-import type { Provider } from "../../../src/engine/stack/provider.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
 
 /** The providers of a world, which keep their connections from run to run; now and then a run has one of its own. */
 export class Connected implements AsyncDisposable {

@@ -1,7 +1,7 @@
 import type { Block } from "../../../src/domain/block.ts";
 import { toolResult } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { defineMiddleware, type Layer, type Next } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware, type Layer, type Next } from "../../../src/engine/ports/middleware.ts";
 import { cache } from "../../../src/middleware/cache.ts";
 import { conditional } from "../../../src/middleware/conditional.ts";
 import { contentFilter } from "../../../src/middleware/content-filter.ts";

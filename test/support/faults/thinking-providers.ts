@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
-import type { Codec } from "../../../src/engine/stack/codec.ts";
+import type { Codec } from "../../../src/engine/ports/codec.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { fallback } from "../../../src/engine/stack/fallback.ts";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
 import type { Route } from "../../../src/engine/stack/route.ts";
 import { aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";

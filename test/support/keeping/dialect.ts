@@ -1,8 +1,8 @@
 import { type JsonObject, omitMembers } from "../../../src/base/json.ts";
-import type { AnchorKind } from "../../../src/engine/stack/anchor-kind.ts";
-import type { Codec } from "../../../src/engine/stack/codec.ts";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import type { AnchorKind } from "../../../src/engine/ports/anchor-kind.ts";
+import type { Codec } from "../../../src/engine/ports/codec.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";

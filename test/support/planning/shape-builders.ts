@@ -5,7 +5,7 @@ import { Turn } from "../../../src/domain/turn.ts";
 import type { Wire } from "../../../src/domain/wire.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { type ShapeOptions, shape } from "../../../src/engine/planning/shape.ts";
-import type { SentBlock } from "../../../src/engine/stack/codec.ts";
+import type { SentBlock } from "../../../src/engine/ports/codec.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { freshBlockId, scope } from "./exchange.ts";
 import { fullRequest } from "./offline-turns.ts";

@@ -326,7 +326,7 @@ export const providerFaults: readonly PlantedFault[] = [
   },
   {
     of: "a part that no capability speaks of is left out",
-    file: "engine/stack/part-capabilities.ts",
+    file: "engine/ports/part-capabilities.ts",
     find: "capabilities[name] === false",
     put: "capabilities[name] !== true",
     suite: "providers/part-capabilities",

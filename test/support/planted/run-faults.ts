@@ -162,7 +162,7 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "an answer is given as its schema although it is not of it",
-    file: "engine/stack/output.ts",
+    file: "engine/ports/output.ts",
     find: ": { output: undefined, outputIssues: validated.issues };",
     put: ": { output: given, outputIssues: [] };",
     suite: "engine/run/output",

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../src/base/json.ts";
 import { objectOf, parseJson } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { assistant, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
-import type { Codec } from "../../../src/engine/stack/codec.ts";
+import type { Codec } from "../../../src/engine/ports/codec.ts";
 import type { CacheRules } from "../../../src/providers/caching/cache-rules.ts";
 import type { CachedRequest } from "../../../src/providers/caching/cache-verdict.ts";
 import { cachedRequest } from "../../../src/providers/caching/cached-request.ts";

@@ -1,4 +1,4 @@
-import type { Provider } from "../../../src/engine/stack/provider.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { circuitBreaker } from "../../../src/providers/resilience/circuit-breaker.ts";
 import { rateLimit } from "../../../src/providers/resilience/rate-limit.ts";
 import type { RateLimiter } from "../../../src/providers/resilience/reservations.ts";

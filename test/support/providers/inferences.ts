@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../src/base/json.ts";
-import type { InferenceRequest, Provider, StreamDelta } from "../../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import type { InferenceRequest, Provider, StreamDelta } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 
 export type Asked = { readonly response: JsonObject; readonly deltas: readonly StreamDelta[] };
 

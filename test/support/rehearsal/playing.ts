@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
 import type { ChatDocument } from "../../../src/rehearsal/chat-format.ts";
 import { generateDocuments } from "../../../src/rehearsal/generate.ts";
 import type { Incoherence } from "../../../src/rehearsal/play.ts";

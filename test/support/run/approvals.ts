@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Actor } from "../../../src/domain/actor.ts";
-import { type Tool, type ToolDefinition, tool } from "../../../src/engine/stack/tool.ts";
+import { type Tool, type ToolDefinition, tool } from "../../../src/engine/ports/tool.ts";
 
 export const ann: Actor = { kind: "user", name: "ann" };
 export const bob: Actor = { kind: "operator", name: "bob" };

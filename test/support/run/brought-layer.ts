@@ -1,4 +1,4 @@
-import type { Layer } from "../../../src/engine/stack/middleware.ts";
+import type { Layer } from "../../../src/engine/ports/middleware.ts";
 import { type CacheStore, cache } from "../../../src/middleware/cache.ts";
 import { conditional } from "../../../src/middleware/conditional.ts";
 import { contentFilter } from "../../../src/middleware/content-filter.ts";

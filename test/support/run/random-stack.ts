@@ -1,6 +1,6 @@
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { broughtBy, type Layer } from "../../../src/engine/stack/middleware.ts";
+import { broughtBy, type Layer } from "../../../src/engine/ports/middleware.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import type { Random } from "../coherence/random.ts";
 import type { Tracked, Truth } from "../truth.ts";

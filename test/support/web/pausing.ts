@@ -1,5 +1,5 @@
-import type { InferenceRequest, Provider, StreamDelta } from "../../../src/engine/stack/provider.ts";
-import { ProviderError } from "../../../src/engine/stack/provider-error.ts";
+import type { InferenceRequest, Provider, StreamDelta } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 
 /** A provider that holds its answers in the middle. */

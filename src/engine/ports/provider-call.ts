@@ -1,7 +1,7 @@
 import { innerSignal } from "../../base/abort.ts";
-import { maxTimerMs } from "../stack/limits.ts";
-import type { Provider } from "../stack/provider.ts";
-import { ProviderError } from "../stack/provider-error.ts";
+import { maxTimerMs } from "./limits.ts";
+import type { Provider } from "./provider.ts";
+import { ProviderError } from "./provider-error.ts";
 
 /** One call of a provider. */
 export type ProviderCall = {

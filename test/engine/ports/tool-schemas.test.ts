@@ -3,8 +3,8 @@ import * as v from "valibot";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
 import { toolCall, user } from "../../../src/domain/make-block.ts";
-import type { StandardSchema } from "../../../src/engine/stack/schema.ts";
-import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
+import type { StandardSchema } from "../../../src/engine/ports/schema.ts";
+import { type Tool, tool } from "../../../src/engine/ports/tool.ts";
 import { calling, resultsOf, run } from "../../support/run/tool-runs.ts";
 import { dataOf } from "../../support/workshop.ts";
 
