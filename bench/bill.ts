@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { billing, caching } from "../src/conversation/read-models.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { createEngine } from "../src/engine/stack/create-engine.ts";
+import { createEngine } from "../src/engine/options/create-engine.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createRowProjector } from "../src/read-models/row-projector.ts";

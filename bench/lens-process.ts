@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { createEngine } from "../src/engine/options/create-engine.ts";
 import { tool } from "../src/engine/ports/tool.ts";
-import { createEngine } from "../src/engine/stack/create-engine.ts";
 import { lens } from "../src/middleware/lens.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";

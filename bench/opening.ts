@@ -4,7 +4,7 @@ import * as z from "zod";
 import { copyConversations } from "../src/carry/copy.ts";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { createEngine } from "../src/engine/stack/create-engine.ts";
+import { createEngine } from "../src/engine/options/create-engine.ts";
 import { foldWhole } from "../src/log/fold/fold.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";

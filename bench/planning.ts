@@ -5,11 +5,11 @@ import { blockFromJson, blockJsonSchema, blockToJson } from "../src/domain/block
 import type { BlockNames } from "../src/domain/block-names.ts";
 import { user } from "../src/domain/make-block.ts";
 import type { Turn } from "../src/domain/turn.ts";
+import { defaultChainPolicy } from "../src/engine/options/chain-policy.ts";
+import type { Engine } from "../src/engine/options/engine.ts";
 import { buildRequest, newRequest } from "../src/engine/planning/build-request.ts";
 import { cacheLoss } from "../src/engine/planning/cache-loss.ts";
 import { learnedCapabilities } from "../src/engine/planning/contexts.ts";
-import { defaultChainPolicy } from "../src/engine/stack/chain-policy.ts";
-import type { Engine } from "../src/engine/stack/engine.ts";
 import type { ConversationView } from "../src/projections/conversation-view.ts";
 import { RunTurns } from "../src/projections/run-turns.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";

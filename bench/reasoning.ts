@@ -1,5 +1,5 @@
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { createEngine, type EngineConfig } from "../src/engine/stack/create-engine.ts";
+import { createEngine, type EngineConfig } from "../src/engine/options/create-engine.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import type { BenchRow } from "./row.ts";

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compareInThreads } from "../src/cli/regress/thread-pool.ts";
 import type { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { createEngine } from "../src/engine/stack/create-engine.ts";
+import { createEngine } from "../src/engine/options/create-engine.ts";
 import { regress } from "../src/lab/regress.ts";
 import { openStore } from "../src/open-store.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { user } from "../src/domain/make-block.ts";
-import { createEngine, type EngineConfig } from "../src/engine/stack/create-engine.ts";
-import type { Engine } from "../src/engine/stack/engine.ts";
+import { createEngine, type EngineConfig } from "../src/engine/options/create-engine.ts";
+import type { Engine } from "../src/engine/options/engine.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 
 /** A text of a given length, as in conversations: words, quotes and line ends. */

@@ -1,6 +1,6 @@
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { createEngine } from "../src/engine/stack/create-engine.ts";
+import { createEngine } from "../src/engine/options/create-engine.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { type Chat, createChat } from "../src/web/create-chat.ts";

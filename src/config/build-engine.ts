@@ -1,6 +1,6 @@
 import { checkChoice } from "../base/options.ts";
+import { createEngine, type EngineConfig } from "../engine/options/create-engine.ts";
 import type { Provider } from "../engine/ports/provider.ts";
-import { createEngine, type EngineConfig } from "../engine/stack/create-engine.ts";
 import { buildProvider, type Variables } from "./build-provider.ts";
 import { isEngine, isProvider } from "./check-config.ts";
 import type { EngineSettings, ProviderSettings } from "./config.ts";

@@ -1,7 +1,7 @@
 import type { PriceOptions } from "../conversation/prices.ts";
+import type { EngineConfig } from "../engine/options/create-engine.ts";
+import type { AnyEngine } from "../engine/options/engine.ts";
 import type { Provider } from "../engine/ports/provider.ts";
-import type { EngineConfig } from "../engine/stack/create-engine.ts";
-import type { AnyEngine } from "../engine/stack/engine.ts";
 import type { AnthropicOptions } from "../providers/anthropic/options.ts";
 import type { AzureChatOptions } from "../providers/chat/azure-chat.ts";
 import type { ChatCompletionsOptions } from "../providers/chat/chat-options.ts";

@@ -1,7 +1,7 @@
 import { anything, optionsOf, required, textOf, type ValueCheck } from "../base/options.ts";
 import type { Actor } from "../domain/actor.ts";
 import { type BlockId, type ConversationId, keyedBlockId } from "../domain/ids.ts";
-import { type ApprovalDecision, namedActor, recordableInput } from "../engine/stack/approvals.ts";
+import { type ApprovalDecision, namedActor, recordableInput } from "../engine/options/approvals.ts";
 
 /** Who denies a call, and what the model reads. */
 export type DenyOptions = {

@@ -6,13 +6,18 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { notRead } from "../domain/not-read.ts";
 import type { Turn } from "../domain/turn.ts";
 import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
+import {
+  type ChainPolicy,
+  defaultChainPolicy,
+  type Mode,
+  type RecordedPolicy,
+} from "../engine/options/chain-policy.ts";
 import { newRequest } from "../engine/planning/build-request.ts";
 import { learnedCapabilities } from "../engine/planning/contexts.ts";
 import { plan } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import { type Codecs, codecOf, requestOf } from "../engine/planning/recorded-request.ts";
 import type { Provider } from "../engine/ports/provider.ts";
-import { type ChainPolicy, defaultChainPolicy, type Mode, type RecordedPolicy } from "../engine/stack/chain-policy.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { namesOf } from "../log/codec/stream-names.ts";
 import { foldWhole } from "../log/fold/fold.ts";

@@ -1,7 +1,7 @@
 import { messageOf } from "../base/error-message.ts";
 import { checkFunction } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
-import type { RunResult } from "../engine/stack/result.ts";
+import type { RunResult } from "../engine/options/result.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { knownLifeIn } from "../log/writer/owner.ts";
 import { type ListedConversation, listConversations } from "./list.ts";

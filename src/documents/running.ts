@@ -2,7 +2,7 @@ import * as z from "zod";
 import { decisionSchema, divergenceSchema } from "../domain/events/inference-events.ts";
 import { jsonValueSchema } from "../domain/events/shared.ts";
 import { sha256Schema } from "../domain/ids.ts";
-import { modes } from "../engine/stack/chain-policy.ts";
+import { modes } from "../engine/options/chain-policy.ts";
 import { rehearsalProviders, rehearsalTransports } from "../rehearsal/ports.ts";
 import { conversation, count, list, revision, waiting } from "./parts.ts";
 

@@ -1,5 +1,5 @@
 /** Wrappers of providers that keep state between requests, and the route to the next provider after a failure. */
-export { type FallbackOptions, fallback } from "../engine/stack/fallback.ts";
+export { type FallbackOptions, fallback } from "../engine/options/fallback.ts";
 export {
   type CircuitBreakerOptions,
   type CircuitStateName,

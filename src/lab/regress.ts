@@ -3,10 +3,10 @@ import { anything, checkFlag, checkFunction, checkSignal, checkWhole, kindOf, op
 import { type PriceOptions, priceOptions, pricesOf } from "../conversation/prices.ts";
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { checkedConversationId } from "../domain/ids.ts";
+import { type ContextOf, ContextOfRun } from "../engine/options/context-of-run.ts";
+import { type AnyEngine, checkedEngine, type EngineOptions } from "../engine/options/engine.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Layer } from "../engine/ports/middleware.ts";
-import { type ContextOf, ContextOfRun } from "../engine/stack/context-of-run.ts";
-import { type AnyEngine, checkedEngine, type EngineOptions } from "../engine/stack/engine.ts";
 import { withoutLayer } from "../replay/without-layer.ts";
 import { withEarlierLayers } from "./aligned-layers.ts";
 import { type ChosenConversations, chosenConversations } from "./chosen-conversations.ts";

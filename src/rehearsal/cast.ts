@@ -1,9 +1,9 @@
 import { expectWholeTurns } from "../engine/inference/whole-turns.ts";
+import { type Mode, modes } from "../engine/options/chain-policy.ts";
+import { createEngine, type EngineConfig } from "../engine/options/create-engine.ts";
+import type { Engine } from "../engine/options/engine.ts";
+import { modeProblem } from "../engine/options/engine-checks.ts";
 import type { Provider } from "../engine/ports/provider.ts";
-import { type Mode, modes } from "../engine/stack/chain-policy.ts";
-import { createEngine, type EngineConfig } from "../engine/stack/create-engine.ts";
-import type { Engine } from "../engine/stack/engine.ts";
-import { modeProblem } from "../engine/stack/engine-checks.ts";
 import { drawFrom } from "./draw.ts";
 import type { Entry } from "./entries.ts";
 import type { RehearsalParts, RehearsalPlayer, RehearsalServer, RehearsalTransport } from "./ports.ts";

@@ -1,5 +1,5 @@
-import type { Mode } from "../engine/stack/chain-policy.ts";
-import type { EngineConfig } from "../engine/stack/create-engine.ts";
+import type { Mode } from "../engine/options/chain-policy.ts";
+import type { EngineConfig } from "../engine/options/create-engine.ts";
 import { castOf, openPlayers } from "./cast.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { EditOptions } from "./edits.ts";

@@ -1,5 +1,5 @@
+import type { Mode } from "../engine/options/chain-policy.ts";
 import type { Provider } from "../engine/ports/provider.ts";
-import type { Mode } from "../engine/stack/chain-policy.ts";
 import { aiSdk } from "../providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../providers/chat/chat-completions.ts";

@@ -1,7 +1,7 @@
+import type { EngineOptions } from "../engine/options/engine.ts";
+import type { Routing } from "../engine/options/route.ts";
 import type { Capabilities } from "../engine/ports/capabilities.ts";
 import type { Provider } from "../engine/ports/provider.ts";
-import type { EngineOptions } from "../engine/stack/engine.ts";
-import type { Routing } from "../engine/stack/route.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { readSoundHistory } from "../log/history/folded-history.ts";
 import type { RecordedRun } from "./recorded-runs.ts";

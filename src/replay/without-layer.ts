@@ -1,6 +1,6 @@
 import { nearestName } from "../base/nearest-name.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import type { EngineOptions } from "../engine/stack/engine.ts";
+import type { EngineOptions } from "../engine/options/engine.ts";
 
 /**
  * The stack with a layer replaced by one that passes everything on. Frames keep their numbers, so that the layers inside

@@ -1,7 +1,7 @@
 import { excerpt } from "../base/printable.ts";
 import { type ListedConversation, listConversations } from "../conversation/list.ts";
 import { listFailed } from "../conversation/list-related.ts";
-import { defaultChainPolicy } from "../engine/stack/chain-policy.ts";
+import { defaultChainPolicy } from "../engine/options/chain-policy.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { InboxDocument, InboxItem, InboxKind } from "./inbox-documents.ts";
 import { type Tail, Tails } from "./inbox-tail.ts";

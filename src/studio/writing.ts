@@ -6,8 +6,8 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { jsonValueSchema } from "../domain/events/shared.ts";
 import { conversationIdSchema, conversationStream } from "../domain/ids.ts";
+import type { Engine } from "../engine/options/engine.ts";
 import { issuesText } from "../engine/ports/schema.ts";
-import type { Engine } from "../engine/stack/engine.ts";
 import { RefusedError } from "./failures.ts";
 import type { ActedDocument, InboxItemDocument } from "./inbox-documents.ts";
 

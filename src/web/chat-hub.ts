@@ -1,5 +1,5 @@
 import type { Conversation } from "../conversation/conversation.ts";
-import type { RunPart } from "../engine/stack/run-part.ts";
+import type { RunPart } from "../engine/options/run-part.ts";
 import { RunInProgressError } from "../log/writer/owner.ts";
 import { ChatWatch } from "./chat-watch.ts";
 import type { LiveChannel } from "./live-channel.ts";

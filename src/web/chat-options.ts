@@ -2,7 +2,7 @@ import { isJsonObject, objectOf } from "../base/json.ts";
 import { anything, checkFunction, checkWhole, choiceOf, kindOf, optionsOf, required, textOf } from "../base/options.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type Actor, actorSchema, isCaller } from "../domain/actor.ts";
-import { checkedEngine, type Engine } from "../engine/stack/engine.ts";
+import { checkedEngine, type Engine } from "../engine/options/engine.ts";
 import type { ChatActor } from "./chat-messages.ts";
 import type { LiveChannel } from "./live-channel.ts";
 

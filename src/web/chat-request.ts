@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { isPlaceInList } from "../conversation/list.ts";
-import type { Engine } from "../engine/stack/engine.ts";
-import type { RunPart } from "../engine/stack/run-part.ts";
+import type { Engine } from "../engine/options/engine.ts";
+import type { RunPart } from "../engine/options/run-part.ts";
 import { type AnswerReader, answerChunks, isInLog } from "./answer-chunks.ts";
 import { approvalIdOf } from "./call-states.ts";
 import type { ChatFold } from "./chat-fold.ts";

@@ -2,7 +2,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import { changesEarlier } from "../domain/events/changes-earlier.ts";
 import { isHole } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
-import type { RunPart } from "../engine/stack/run-part.ts";
+import type { RunPart } from "../engine/options/run-part.ts";
 import { ChatFold } from "./chat-fold.ts";
 import { type LiveChannel, type LiveData, LiveLine } from "./live-channel.ts";
 import { LiveText } from "./live-text.ts";

@@ -1,5 +1,5 @@
 import { isAside } from "../domain/frame.ts";
-import type { RunPart } from "../engine/stack/run-part.ts";
+import type { RunPart } from "../engine/options/run-part.ts";
 import type { OpenRequest } from "./chat-fold.ts";
 import type { UiStep } from "./ui-steps.ts";
 

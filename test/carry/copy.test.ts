@@ -6,7 +6,7 @@ import { findConversation } from "../../src/cli/find.ts";
 import { all, appendPrepared, headAfter, jsonText, prepared } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { StoreCorruptedError, StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import { codecs } from "../../src/providers/codecs.ts";

@@ -1,6 +1,6 @@
 import { copyFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { catDocument } from "../../src/documents/conversations.ts";
 import { lsDocument } from "../../src/documents/stores.ts";
 import { appendDocument, relabelDocument, revertDocument } from "../../src/documents/writing.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { joinLines } from "../../src/log/codec/lines.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";

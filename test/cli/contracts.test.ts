@@ -7,7 +7,7 @@ import * as z from "zod";
 import type { CommandCode } from "../../src/cli/command.ts";
 import { commandsByName } from "../../src/cli/command-list.ts";
 import { createContext } from "../../src/cli/context.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { findConversation, findRevision } from "../../src/cli/find.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { whyDocument } from "../../src/documents/requests.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { engine } from "../support/cli/toy-stack.ts";

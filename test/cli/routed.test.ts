@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { whyDocument } from "../../src/documents/requests.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createRunScreen } from "../../src/cli/asking/show-run.ts";
 import { createStyle } from "../../src/cli/screen.ts";
-import type { RunResult } from "../../src/engine/stack/result.ts";
-import type { RunPart } from "../../src/engine/stack/run-part.ts";
+import type { RunResult } from "../../src/engine/options/result.ts";
+import type { RunPart } from "../../src/engine/options/run-part.ts";
 
 /** What is on the screen after these parts: the answer as it is, and notes in brackets. */
 function shownOf(parts: readonly Partial<RunPart>[], text: string | null): string {

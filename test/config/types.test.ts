@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { defineConfig } from "../../src/config/config.ts";
 import { secretReference } from "../../src/domain/secret-reference.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 
 const greet = tool<{ readonly name: string }, string, { readonly user: string }>({

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { startAside } from "../support/process.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
 import { type ToolContext, tool } from "../../src/engine/ports/tool.ts";
-import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { endless, untilAborted } from "../support/gates.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";

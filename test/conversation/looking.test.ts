@@ -1,8 +1,8 @@
 import { expect, expectTypeOf, test } from "vitest";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { user } from "../../src/domain/make-block.ts";
+import type { EngineConfig } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type {
   BlameReport,
   ConversationDiff,

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Conversation } from "../../src/conversation/conversation.ts";
+import type { CompactPolicy } from "../../src/engine/options/compact-policy.ts";
+import type { EngineConfig } from "../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../src/engine/options/engine.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
 import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import { stepThrough } from "../../src/engine/run/stepping.ts";
 import type { Breakpoint } from "../../src/engine/session/breakpoint.ts";
-import type { CompactPolicy } from "../../src/engine/stack/compact-policy.ts";
-import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../src/engine/stack/engine.ts";
 import { lens } from "../../src/middleware/lens.ts";
 import type { ScriptedAnswer } from "../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { system } from "../../src/domain/make-block.ts";
+import type { EngineConfig } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { lens } from "../../src/middleware/lens.ts";
 import { claudeCli } from "../../src/providers/claude-cli/claude-cli.ts";
 import { claudeCliStandIn, startReferenceServer } from "../../src/reference-server/server.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isJsonObject, objectOf, parseJson } from "../../src/base/json.ts";
+import type { EngineConfig } from "../../src/engine/options/create-engine.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
-import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { lens } from "../../src/middleware/lens.ts";
 import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";

@@ -4,7 +4,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { emptyContext, extendContext } from "../../src/domain/context.ts";
 import { type BlockName, sha256Schema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { decodeData } from "../../src/log/codec/data.ts";
 import type { ErasureResult, EventStore, StreamErasure } from "../../src/log/ports/event-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { readModels } from "../../src/conversation/read-models.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { ErasurePlan } from "../../src/erasure/plan.ts";
 import { contentLines } from "../../src/log/codec/line-places.ts";
 import { type EventStore, envelopeAt } from "../../src/log/ports/event-store.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { createEventIds } from "../../src/log/codec/ids.ts";
 import { type AnyEvent, prepareAppend } from "../../src/log/codec/prepare.ts";
 import { namesOf } from "../../src/log/codec/stream-names.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { Fragments } from "../../src/erasure/fragments.ts";
 import type { ErasingStore } from "../../src/log/ports/event-store.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";

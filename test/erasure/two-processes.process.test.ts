@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { cases } from "../support/cases.ts";

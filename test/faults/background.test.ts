@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../src/engine/options/engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
-import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../src/engine/stack/engine.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../src/providers/responses/responses-options.ts";
 import {

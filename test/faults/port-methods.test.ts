@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { verification } from "../../src/audit/verify.ts";
 import { findConversation } from "../../src/cli/find.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
+import type { RunResult } from "../../src/engine/options/result.ts";
 import type { Tool } from "../../src/engine/ports/tool.ts";
 import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
-import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
-import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

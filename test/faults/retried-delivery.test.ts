@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import type { Engine } from "../../src/engine/stack/engine.ts";
-import type { RunResult } from "../../src/engine/stack/result.ts";
+import type { Engine } from "../../src/engine/options/engine.ts";
+import type { RunResult } from "../../src/engine/options/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { isTelling, seeds } from "../support/cases.ts";
@@ -16,8 +16,8 @@ const sequences = drawn.length;
 /** Two copies of turnlog, each with an owner, queues and classes of its own, as two processes have. */
 async function loadCopy() {
   const load = newCopy();
-  const { createEngine } = await load<typeof import("../../src/engine/stack/create-engine.ts")>(
-    "engine/stack/create-engine.ts",
+  const { createEngine } = await load<typeof import("../../src/engine/options/create-engine.ts")>(
+    "engine/options/create-engine.ts",
   );
   const { TurnlogStore } = await load<typeof import("../../src/conversation/turnlog-store.ts")>(
     "conversation/turnlog-store.ts",

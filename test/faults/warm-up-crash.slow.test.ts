@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isJsonObject } from "../../src/base/json.ts";
-import type { RunResult } from "../../src/engine/stack/result.ts";
+import type { RunResult } from "../../src/engine/options/result.ts";
 import { isLong } from "../support/cases.ts";
 import { dialects } from "../support/dialects.ts";
 import { playAside } from "../support/faults/crash-runner.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import type { AnyEngine } from "../../src/engine/stack/engine.ts";
+import type { AnyEngine } from "../../src/engine/options/engine.ts";
 import { culpritName } from "../../src/lab/culprit.ts";
 import { withNondeterminism } from "../../src/lab/nondeterminism.ts";
 import { enterOtherWorld } from "../../src/lab/other-world.ts";

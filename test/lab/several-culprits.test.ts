@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { user } from "../../src/domain/make-block.ts";
+import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
-import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { AllowanceCheck } from "../../src/lab/allowance.ts";
 import type { ConversationRegression } from "../../src/lab/conversation-result.ts";
 import { culpritName } from "../../src/lab/culprit.ts";

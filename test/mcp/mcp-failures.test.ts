@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { mcpTools } from "../../src/mcp/mcp-tools.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { user } from "../../src/domain/make-block.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { reexecute } from "../../src/entries/replay.ts";
 import { conditional } from "../../src/middleware/conditional.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";

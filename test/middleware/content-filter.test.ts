@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { RunPart } from "../../src/engine/options/run-part.ts";
 import type { Layer } from "../../src/engine/ports/middleware.ts";
-import type { RunPart } from "../../src/engine/stack/run-part.ts";
 import { reexecute } from "../../src/entries/replay.ts";
 import { type ContentFilterOptions, contentFilter } from "../../src/middleware/content-filter.ts";
 import { recover } from "../../src/middleware/recover.ts";

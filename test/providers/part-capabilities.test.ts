@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import { audio, file, image, text, user } from "../../src/domain/make-block.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
 import { azureChat } from "../../src/providers/chat/azure-chat.ts";

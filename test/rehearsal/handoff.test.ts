@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import {
   expectedReading,
   judge,

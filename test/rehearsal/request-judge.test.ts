@@ -3,9 +3,9 @@ import * as z from "zod";
 import type { JsonObject } from "../../src/base/json.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { file, system, text, user } from "../../src/domain/make-block.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import {
   createRequestJudge,
   functionCall,

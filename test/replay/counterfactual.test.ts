@@ -5,14 +5,14 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { text, user } from "../../src/domain/make-block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
+import type { Mode } from "../../src/engine/options/chain-policy.ts";
+import type { EngineConfig } from "../../src/engine/options/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../src/engine/options/engine.ts";
 import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
 import { broughtBy, defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
-import type { Mode } from "../../src/engine/stack/chain-policy.ts";
-import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../src/engine/stack/engine.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import {

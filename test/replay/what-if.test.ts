@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { user } from "../../src/domain/make-block.ts";
+import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
 import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
-import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { saveCounterfactual, whatIf } from "../../src/replay/counterfactual.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { user } from "../../src/domain/make-block.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { fitting, jsonBytes } from "../../src/studio/by-bytes.ts";
 import type { DiffPage } from "../../src/studio/page-documents.ts";

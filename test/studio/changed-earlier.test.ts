@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { BlameDocument } from "../../src/documents/conversations.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import type { OverviewDocument } from "../../src/studio/page-documents.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import type { FindDocument, LogPage, TimeDocument } from "../../src/studio/page-documents.ts";
 import { studioHere } from "../support/studio/studio-here.ts";

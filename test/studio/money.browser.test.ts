@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

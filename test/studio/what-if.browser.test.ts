@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { type Engine, engineOf } from "../../src/engine/options/engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { type Engine, engineOf } from "../../src/engine/stack/engine.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { expectAccessible, expectFits } from "../support/studio/axe.ts";

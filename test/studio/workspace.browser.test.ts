@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { user } from "../../src/domain/make-block.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from "../../src/base/json.ts";
 import type { Turn } from "../../src/domain/turn.ts";
+import type { Mode } from "../../src/engine/options/chain-policy.ts";
 import type { Codec } from "../../src/engine/ports/codec.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
-import type { Mode } from "../../src/engine/stack/chain-policy.ts";
 import {
   type Expected,
   type Fault,

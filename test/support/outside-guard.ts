@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Socket } from "node:net";
 import { vi } from "vitest";
+import { type Engine, engineOf } from "../../src/engine/options/engine.ts";
 import type { Layer, LayerContext } from "../../src/engine/ports/middleware.ts";
-import { type Engine, engineOf } from "../../src/engine/stack/engine.ts";
 
 /** The layer whose own code runs; null while it is the engine's, or anybody else's. */
 const working = new AsyncLocalStorage<string | null>();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import type { ChatOptions } from "../../src/web/chat-options.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { createChat } from "../../src/web/create-chat.ts";
 import { toNode } from "../../src/web/to-node.ts";

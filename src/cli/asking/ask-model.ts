@@ -2,9 +2,9 @@ import type * as z from "zod";
 import { messageOf } from "../../base/error-message.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { runDocument } from "../../documents/asking.ts";
+import type { Engine } from "../../engine/options/engine.ts";
+import type { RunResult } from "../../engine/options/result.ts";
 import { RunCancelledError, RunFailedError } from "../../engine/session/errors.ts";
-import type { Engine } from "../../engine/stack/engine.ts";
-import type { RunResult } from "../../engine/stack/result.ts";
 import type { CliContext } from "../context.ts";
 import { createRunScreen } from "./show-run.ts";
 

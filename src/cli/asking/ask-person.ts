@@ -2,7 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { parseJson } from "../../base/json.ts";
 import { printable, printableJson } from "../../base/printable.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { ApprovalDecision, ApprovalHandler, ApprovalQuestion } from "../../engine/stack/approvals.ts";
+import type { ApprovalDecision, ApprovalHandler, ApprovalQuestion } from "../../engine/options/approvals.ts";
 import type { Screen } from "../context.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
-import type { ApprovalHandler } from "../../engine/stack/approvals.ts";
-import { type Engine, engineOf } from "../../engine/stack/engine.ts";
+import type { ApprovalHandler } from "../../engine/options/approvals.ts";
+import { type Engine, engineOf } from "../../engine/options/engine.ts";
 import { UsageError } from "../exit-codes.ts";
 import type { Settings } from "../settings.ts";
 import { defaultEngine, loadEngine } from "../stack-file.ts";

@@ -1,6 +1,6 @@
 import { excerpt, printable } from "../../base/printable.ts";
-import type { RunResult } from "../../engine/stack/result.ts";
-import type { RunPart } from "../../engine/stack/run-part.ts";
+import type { RunResult } from "../../engine/options/result.ts";
+import type { RunPart } from "../../engine/options/run-part.ts";
 import type { CliContext } from "../context.ts";
 
 /** Shows the parts of a run as they come: what the model says on stdout, everything else as notes. */

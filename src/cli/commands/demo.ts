@@ -5,7 +5,7 @@ import { type DemoRequest, demoDocument } from "../../documents/running.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import { isHole } from "../../domain/events/recorded.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import type { Mode } from "../../engine/stack/chain-policy.ts";
+import type { Mode } from "../../engine/options/chain-policy.ts";
 import {
   type ConversationListView,
   type ConversationSummary,

@@ -6,7 +6,7 @@ import type { ErasureTargets } from "../../conversation/conversation-options.ts"
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { eraseDocument } from "../../documents/erasing.ts";
 import { erasureOrderDocuments } from "../../documents/erasure-orders.ts";
-import { providersOf } from "../../engine/stack/route.ts";
+import { providersOf } from "../../engine/options/route.ts";
 import type { ErasureReason } from "../../erasure/erase.ts";
 import { readSigningKey, signNote } from "../../erasure/note.ts";
 import type { ErasurePlan } from "../../erasure/plan.ts";

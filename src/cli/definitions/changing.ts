@@ -1,4 +1,4 @@
-import { modes } from "../../engine/stack/chain-policy.ts";
+import { modes } from "../../engine/options/chain-policy.ts";
 import { rehearsalProviders, rehearsalTransports } from "../../rehearsal/ports.ts";
 import type { CommandGroup } from "../command.ts";
 import { count, newId, numberIn, oneMore, option, serverAddress, settlement, someText } from "../option-values.ts";

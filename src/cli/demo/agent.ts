@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { Block } from "../../domain/block.ts";
 import { system } from "../../domain/make-block.ts";
+import { createEngine, type EngineConfig } from "../../engine/options/create-engine.ts";
+import type { Engine } from "../../engine/options/engine.ts";
 import { defineMiddleware } from "../../engine/ports/middleware.ts";
 import type { Provider } from "../../engine/ports/provider.ts";
 import { tool } from "../../engine/ports/tool.ts";
-import { createEngine, type EngineConfig } from "../../engine/stack/create-engine.ts";
-import type { Engine } from "../../engine/stack/engine.ts";
 import { lens } from "../../middleware/lens.ts";
 
 /** The user's messages in the demo, in order. */

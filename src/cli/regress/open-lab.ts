@@ -1,4 +1,4 @@
-import { type Engine, engineOf } from "../../engine/stack/engine.ts";
+import { type Engine, engineOf } from "../../engine/options/engine.ts";
 import { withNondeterminism } from "../../lab/nondeterminism.ts";
 import { createLab, type RegressOptions } from "../../lab/regress.ts";
 import { layerLimitMs } from "../../lab/track.ts";

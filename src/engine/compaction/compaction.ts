@@ -10,20 +10,20 @@
  *
  * `shorten.ts` decides what may be cut or dropped from a Turn, and is pure. `record-compaction.ts` records the shorter Turn: within
  * a run as the engine's edits (`TurnEdited`), between two runs as `TurnCompacted`. The conversation continues with it, and earlier
- * revisions keep what was there. The policy is an option of the engine (engine/stack/compact-policy.ts). `RunStarted` holds it, so
+ * revisions keep what was there. The policy is an option of the engine (engine/options/compact-policy.ts). `RunStarted` holds it, so
  * that a resumed run decides by its log alone.
  */
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { endsPaused } from "../options/tool-loop.ts";
 import { type CountedTurn, countedIn } from "../planning/contexts.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import type { ContextLookup } from "../planning/plan-request.ts";
 import { broughtBy } from "../ports/middleware.ts";
 import { ProviderError } from "../ports/provider-error.ts";
 import type { RunSession } from "../session/session.ts";
-import { endsPaused } from "../stack/tool-loop.ts";
 import { type CompactedPlace, recordCompaction } from "./record-compaction.ts";
 import { droppableIn, summarisable, truncateResults, withoutStretch } from "./shorten.ts";
 import { type SummaryStep, summarised } from "./summary.ts";

@@ -3,7 +3,7 @@ import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import { assistant, text, user } from "../../domain/make-block.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { noteLength } from "../stack/compact-policy.ts";
+import { noteLength } from "../options/compact-policy.ts";
 
 /** A stretch of a Turn that can be dropped: none of its calls waits for a result behind it. */
 export type Droppable = {

@@ -1,7 +1,7 @@
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { changeTurn } from "../../log/writer/revert.ts";
-import { type CompactOptions, checkedCompaction } from "../stack/compact-policy.ts";
+import { type CompactOptions, checkedCompaction } from "../options/compact-policy.ts";
 import { compacted } from "./record-compaction.ts";
 import { droppableIn, truncateResults, withoutStretch } from "./shorten.ts";
 

@@ -5,13 +5,13 @@ import { jsonOf, jsonTextOf } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { ApprovalDecidedData, ApprovalRequestedData } from "../../domain/events/tool-events.ts";
 import type { ConversationId } from "../../domain/ids.ts";
-import type { Tool } from "../ports/tool.ts";
 import {
   type ApprovalDecision,
   type ApprovalHandler,
   type ApprovalQuestion,
   recordableDecision,
-} from "../stack/approvals.ts";
+} from "../options/approvals.ts";
+import type { Tool } from "../ports/tool.ts";
 
 /** How long a person who is there may take before the run waits without an owner. */
 const answerWithinMs = 5 * 60_000;

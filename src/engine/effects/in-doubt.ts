@@ -1,10 +1,10 @@
 import type { Actor } from "../../domain/actor.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import { recordableSettlement } from "../options/doubt.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import type { Journal } from "../session/journal.ts";
 import { engineActor } from "../session/session.ts";
-import { recordableSettlement } from "../stack/doubt.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 
 /** The settlements of a resumed run's effects in doubt, and the calls and effects that it still waits for. */
 export type Doubts = {

@@ -5,12 +5,12 @@ import { blockToJson } from "../../domain/block-json.ts";
 import type { ApprovalDecidedData, ApprovalRequestedData } from "../../domain/events/tool-events.ts";
 import { isApproval } from "../../domain/facts.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import { mayNeedApproval, needOf } from "../options/approvals.ts";
 import type { AskedNeed } from "../ports/approval-need.ts";
 import { EffectInDoubtError } from "../ports/effect-errors.ts";
 import type { Tool, ToolContext } from "../ports/tool.ts";
 import type { PastCall } from "../session/run-answers.ts";
 import { engineActor, type LiveRun, type RunSession, record } from "../session/session.ts";
-import { mayNeedApproval, needOf } from "../stack/approvals.ts";
 import { askHandler, decidedData, inputRefusal } from "./ask-approval.ts";
 import { parkedCall } from "./tool-in-doubt.ts";
 

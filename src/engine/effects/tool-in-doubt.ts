@@ -1,9 +1,9 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type Block, idOf } from "../../domain/block.ts";
+import { recordableSettlement } from "../options/doubt.ts";
 import type { SettledEffect } from "../session/run-answers.ts";
 import { engineActor, type RunSession, record } from "../session/session.ts";
-import { recordableSettlement } from "../stack/doubt.ts";
 
 type CallInDoubt = { readonly call: Block; readonly frame: string; readonly signal: AbortSignal };
 

@@ -1,7 +1,7 @@
+import type { EngineOptions } from "../options/engine.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import type { SentBlock } from "../ports/codec.ts";
 import type { RunSession } from "../session/session.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 
 /** Engines that have already emitted the process warning. */
 const warned = new WeakSet<EngineOptions["life"]>();

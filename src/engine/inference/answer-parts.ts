@@ -1,6 +1,6 @@
+import type { RunPart } from "../options/run-part.ts";
 import type { RuleOfCall } from "../ports/deltas.ts";
 import type { ItemKind, ItemStart, StreamDelta, TextDelta } from "../ports/provider.ts";
-import type { RunPart } from "../stack/run-part.ts";
 import { ShownText } from "./shown-text.ts";
 
 type Watching = {

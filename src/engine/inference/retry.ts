@@ -1,9 +1,9 @@
 import { sha256Hex } from "../../base/sha256.ts";
+import { ownEffectsOf } from "../options/own-effects.ts";
 import type { Settings } from "../ports/codec.ts";
 import type { ProviderError } from "../ports/provider-error.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { RunSession } from "../session/session.ts";
-import { ownEffectsOf } from "../stack/own-effects.ts";
 
 type Refused = {
   readonly error: ProviderError;

@@ -1,10 +1,10 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { RouterChoice } from "../../domain/events/inference-events.ts";
+import { engineOn } from "../options/adjusted-engine.ts";
+import { chosenRoute, type FailedProvider } from "../options/route.ts";
 import { mustHaveRoute } from "../session/errors.ts";
 import { engineActor, type LiveRun, type RunSession, record } from "../session/session.ts";
-import { engineOn } from "../stack/adjusted-engine.ts";
-import { chosenRoute, type FailedProvider } from "../stack/route.ts";
 import type { Step } from "./step-request.ts";
 
 /**

@@ -4,6 +4,8 @@ import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { LatestAnswer } from "../../projections/conversation-view.ts";
 import type { ServerContext, StreamRevision } from "../../projections/server-contexts.ts";
+import { adjusted } from "../options/adjusted-engine.ts";
+import { checkSettings } from "../options/settings-size.ts";
 import { newRequest } from "../planning/build-request.ts";
 import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf, usedUp } from "../planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../planning/plan-request.ts";
@@ -12,8 +14,6 @@ import type { Capabilities } from "../ports/capabilities.ts";
 import type { Settings } from "../ports/codec.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { LiveRun, RunSession } from "../session/session.ts";
-import { adjusted } from "../stack/adjusted-engine.ts";
-import { checkSettings } from "../stack/settings-size.ts";
 
 /** A request to be made. */
 export type StepRequest = {

@@ -1,7 +1,7 @@
 import { emitWarning } from "node:process";
 import type { Decision } from "../../domain/events/inference-events.ts";
+import type { AnyEngine, EngineOptions } from "../options/engine.ts";
 import type { RunSession } from "../session/session.ts";
-import type { AnyEngine, EngineOptions } from "../stack/engine.ts";
 
 /** How many requests were sent whole because of each layer of an engine; null if no warning is wanted. */
 const counted = new WeakMap<EngineOptions["life"], Map<string, number> | null>();

@@ -1,6 +1,6 @@
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { RecordedPolicy } from "../stack/chain-policy.ts";
-import type { EngineOptions } from "../stack/engine.ts";
+import type { RecordedPolicy } from "../options/chain-policy.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import { learnedCapabilities } from "./contexts.ts";
 
 /** The reason of `auto` for its choice, by name. */

@@ -3,10 +3,10 @@ import type { AnchorId } from "../../domain/anchor.ts";
 import type { SettingsName } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext, ServerObject } from "../../projections/server-contexts.ts";
+import type { RecordedPolicy } from "../options/chain-policy.ts";
 import type { Capabilities } from "../ports/capabilities.ts";
 import type { Codec } from "../ports/codec.ts";
 import type { Provider, RequestConnection } from "../ports/provider.ts";
-import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import type { Provenance } from "./divergence.ts";
 
 /** The known contexts of servers. */

@@ -4,9 +4,9 @@ import { sha256Hex } from "../../base/sha256.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
 import { erasedText } from "../../domain/events/erased-content.ts";
 import type { SettingsName } from "../../domain/ids.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import type { Capabilities } from "../ports/capabilities.ts";
 import type { Settings } from "../ports/codec.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 
 /** The settings of a request: the run's, the engine's tools, and the instructions of the Turn and the layers. */
 export function requestSettings(

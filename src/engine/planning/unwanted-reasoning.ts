@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
-import type { RecordedPolicy } from "../stack/chain-policy.ts";
+import type { RecordedPolicy } from "../options/chain-policy.ts";
 
 /** What reasoning is judged by: the request, and the known answers. */
 type Judged = {

@@ -5,9 +5,9 @@ import type { LayerTiming } from "../../domain/events/shared.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
+import type { EngineOptions } from "../options/engine.ts";
+import { providersOf } from "../options/route.ts";
 import { callProvider } from "../ports/provider-call.ts";
-import type { EngineOptions } from "../stack/engine.ts";
-import { providersOf } from "../stack/route.ts";
 
 type Failed = {
   readonly type: "RunFailed";

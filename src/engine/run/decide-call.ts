@@ -8,10 +8,10 @@ import type { ConversationWriter } from "../../log/writer/conversation-writer.ts
 import type { AskedApproval, OpenRun } from "../../projections/open-run.ts";
 import { isExpired, undecidedIn } from "../../projections/waiting.ts";
 import { decidedData } from "../effects/ask-approval.ts";
+import type { ApprovalDecision } from "../options/approvals.ts";
 import { issuesText } from "../ports/schema.ts";
 import { engineActor } from "../session/session.ts";
 import { timeNow } from "../session/time-now.ts";
-import type { ApprovalDecision } from "../stack/approvals.ts";
 import { expiry } from "./judge-waiting.ts";
 
 /** How a decision was taken. */

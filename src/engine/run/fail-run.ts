@@ -1,10 +1,10 @@
 import { messageOf } from "../../base/error-message.ts";
+import type { RunFailedPart } from "../options/run-part.ts";
 import { LayerError } from "../ports/middleware.ts";
 import { ProviderError } from "../ports/provider-error.ts";
 import { ConversationMovedError, RunCancelledError, RunFailedError, type Thrower } from "../session/errors.ts";
 import { isRefusal, type UnstorableEvent } from "../session/recorder.ts";
 import { engineActor, type LiveRun, type RunSession, takeTimings } from "../session/session.ts";
-import type { RunFailedPart } from "../stack/run-part.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
 
 /** Records how the run ended, if that can still be recorded, and shows it; returns the error to throw. */

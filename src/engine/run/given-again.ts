@@ -4,9 +4,9 @@ import { foldTo, turnOf } from "../../log/snapshots/open.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
-import type { EngineOptions } from "../stack/engine.ts";
-import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
-import type { RunPart } from "../stack/run-part.ts";
+import type { EngineOptions } from "../options/engine.ts";
+import { madeIn, type RunResult, resultOf } from "../options/result.ts";
+import type { RunPart } from "../options/run-part.ts";
 import type { ExecuteOptions } from "./run.ts";
 
 /** Returns the recorded result of a run that already answered the request, and shows it to a reader who wanted to see the run. */

@@ -3,9 +3,9 @@ import { blockToJson } from "../../domain/block-json.ts";
 import { conversationOfStream, keyedBlockId } from "../../domain/ids.ts";
 import { user } from "../../domain/make-block.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import { engineActor } from "../session/session.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 
 const notes = {
   cancelled: "[Your last answer was interrupted before it was finished. It is not part of this conversation.]",

@@ -1,4 +1,4 @@
-import { partUnits, type RunPart } from "../stack/run-part.ts";
+import { partUnits, type RunPart } from "../options/run-part.ts";
 
 /** The most deltas and `data` parts, and UTF-16 units in them, that wait for their reader; those beyond are dropped and counted. */
 export const maxBufferedDeltas = 10_000;

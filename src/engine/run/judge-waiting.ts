@@ -6,10 +6,10 @@ import type { ConversationWriter } from "../../log/writer/conversation-writer.ts
 import type { OpenRun } from "../../projections/open-run.ts";
 import { askedCall, expiredIn, undecidedIn } from "../../projections/waiting.ts";
 import { askHandler, decidedData } from "../effects/ask-approval.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import { ConversationMovedError, throwIfCancelled } from "../session/errors.ts";
 import { engineActor } from "../session/session.ts";
 import { timeNow } from "../session/time-now.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 import type { RunRequest } from "./run-options.ts";
 
 type Judging = Pick<RunRequest, "onMessageWhileWaiting" | "signal">;

@@ -8,13 +8,13 @@ import { runEffect } from "../effects/run-effect.ts";
 import { runTool } from "../effects/run-tool.ts";
 import { refuseWithinEffect } from "../effects/within-effect.ts";
 import { contextLookup, type Step, settingsNow } from "../inference/step-request.ts";
+import { emitted } from "../options/emitted.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { AsideAnswer, AsideRequest } from "../ports/aside.ts";
 import type { Settings } from "../ports/codec.ts";
 import type { EffectOptions, EffectWork, Layer, LayerContext } from "../ports/middleware.ts";
 import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";
-import { emitted } from "../stack/emitted.ts";
 import type { FrameSurroundings } from "./frames.ts";
 import { inferAside } from "./infer-aside.ts";
 

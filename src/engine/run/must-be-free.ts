@@ -9,8 +9,8 @@ import {
   thisProcess,
 } from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import { ConversationMovedError, throwIfCancelled } from "../session/errors.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 import type { RunRequest } from "./run-options.ts";
 
 /**

@@ -13,6 +13,8 @@ import { RunTurns } from "../../projections/run-turns.ts";
 import { RunSpans } from "../../spans/run-spans.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
+import type { EngineOptions } from "../options/engine.ts";
+import type { RunPart } from "../options/run-part.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { ConversationMovedError, RunCancelledError, runTakenOver } from "../session/errors.ts";
@@ -22,11 +24,9 @@ import { LayerWatch, ThrownErrors } from "../session/layer-watch.ts";
 import { Recorder } from "../session/recorder.ts";
 import { RunClock } from "../session/run-clock.ts";
 import { RunFold } from "../session/run-fold.ts";
-import { RunTracing } from "../session/run-tracing.ts";
 import { createCounters, type LiveRun, type RunSession } from "../session/session.ts";
-import type { EngineOptions } from "../stack/engine.ts";
-import type { RunPart } from "../stack/run-part.ts";
-import type { Tracing } from "../stack/tracing.ts";
+import { RunTracing } from "../tracing/run-tracing.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { partTeller } from "./part-teller.ts";
 
 /** The parts of its conversation's writer that a run needs: the folds at the head, and the way to append. */

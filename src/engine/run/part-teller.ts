@@ -1,8 +1,8 @@
 import { isAside } from "../../domain/frame.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
+import type { EngineOptions } from "../options/engine.ts";
+import type { RunPart } from "../options/run-part.ts";
 import type { LiveRun } from "../session/session.ts";
-import type { EngineOptions } from "../stack/engine.ts";
-import type { RunPart } from "../stack/run-part.ts";
 import { type Sink, sinkOf } from "./sink.ts";
 
 type Watched = {

@@ -8,17 +8,17 @@ import {
   textOf,
 } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
+import { engineWith } from "../options/adjusted-engine.ts";
+import { type Budget, recordedBudget } from "../options/budget.ts";
+import { type Mode, modes } from "../options/chain-policy.ts";
+import type { SummaryOptions } from "../options/compact-policy.ts";
+import { type AnyEngine, checkedEngine, type EngineOptions, type Observer } from "../options/engine.ts";
+import { checkedList, checkMode, checkObserver } from "../options/engine-checks.ts";
+import { checkUnknownOutcome } from "../options/own-effects.ts";
+import type { RunPart } from "../options/run-part.ts";
 import { checkToolChoice, type RunSettings, runSettings } from "../ports/run-settings.ts";
 import { outputSchemaOf, type StandardSchema } from "../ports/schema.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
-import { engineWith } from "../stack/adjusted-engine.ts";
-import { type Budget, recordedBudget } from "../stack/budget.ts";
-import { type Mode, modes } from "../stack/chain-policy.ts";
-import type { SummaryOptions } from "../stack/compact-policy.ts";
-import { type AnyEngine, checkedEngine, type EngineOptions, type Observer } from "../stack/engine.ts";
-import { checkedList, checkMode, checkObserver } from "../stack/engine-checks.ts";
-import { checkUnknownOutcome } from "../stack/own-effects.ts";
-import type { RunPart } from "../stack/run-part.ts";
 import type { SingleStep } from "./run.ts";
 
 /** How to treat earlier runs, and how to watch this one. */

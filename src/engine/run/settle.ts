@@ -7,7 +7,7 @@ import type { EventStore } from "../../log/ports/event-store.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { knownLifeIn } from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
-import { idInDoubt, notInDoubt, recordableSettlement } from "../stack/doubt.ts";
+import { idInDoubt, notInDoubt, recordableSettlement } from "../options/doubt.ts";
 
 /**
  * The names of the calls and effects of a run that can be settled, by block id: those that are in doubt or of external tools and, if no living

@@ -1,6 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
-import type { Observer, PartPlace } from "../stack/engine.ts";
-import { partUnits, type RunPart } from "../stack/run-part.ts";
+import type { Observer, PartPlace } from "../options/engine.ts";
+import { partUnits, type RunPart } from "../options/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
 
 /** The most parts that wait for an observer: of those that may be lost first, with the UTF-16 units in them, and of all parts. */

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { RunResult } from "../options/result.ts";
 import type { Breakpoint, Injected, Interceptor } from "../session/breakpoint.ts";
-import type { RunResult } from "../stack/result.ts";
 
 /** A run held at a stop: the next iteration releases it. */
 export type HeldStop = Breakpoint & {

@@ -8,6 +8,7 @@ import { RunInProgressError } from "../../log/writer/owner.ts";
 import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
 import { usageOfFailed } from "../inference/arriving-answer.ts";
 import { failureData } from "../inference/failure-data.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import { type BuiltRequest, buildRequest, newRequest } from "../planning/build-request.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { contextsOf, learnedCapabilities } from "../planning/contexts.ts";
@@ -21,7 +22,6 @@ import { callProvider, deadlineOf } from "../ports/provider-call.ts";
 import { ProviderError } from "../ports/provider-error.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import { engineActor } from "../session/session.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 
 /** The result of a warm-up. */
 export type WarmUp = {

@@ -1,8 +1,8 @@
 import { anything, optionsOf } from "../../base/options.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import type { Provider } from "../ports/provider.ts";
 import { ConversationMovedError } from "../session/errors.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 import { inTurn } from "./begin.ts";
 import type { Connecting, WarmUp } from "./warm-up-now.ts";
 

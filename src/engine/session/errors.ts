@@ -2,8 +2,8 @@ import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type Actor, describeActor } from "../../domain/actor.ts";
 import type { Waiting } from "../../projections/waiting.ts";
+import type { Routing } from "../options/route.ts";
 import { LayerError } from "../ports/middleware.ts";
-import type { Routing } from "../stack/route.ts";
 
 /** The layer that threw the error that ended a run, and the frame of its call. */
 export type Thrower = { readonly layer: string; readonly frame: string };

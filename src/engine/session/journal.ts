@@ -5,6 +5,7 @@ import { isAside } from "../../domain/frame.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import {
   type DivergencePlace,
   type FirstBlock,
@@ -12,7 +13,6 @@ import {
   layerIndex,
   ReplayDivergedError,
 } from "../ports/divergence.ts";
-import type { EngineOptions } from "../stack/engine.ts";
 import type { LayerWatch } from "./layer-watch.ts";
 import {
   type PastCall,

@@ -1,5 +1,5 @@
+import type { OnLayerAtWork } from "../options/engine.ts";
 import type { LayerError } from "../ports/middleware.ts";
-import type { OnLayerAtWork } from "../stack/engine.ts";
 import type { Thrower } from "./errors.ts";
 
 /** A layer's call as its watch sees it: something that can be failed for being slow. */

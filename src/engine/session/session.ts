@@ -6,8 +6,9 @@ import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../../domain/ids.ts";
-import type { EngineOptions } from "../stack/engine.ts";
-import type { RunPart } from "../stack/run-part.ts";
+import type { EngineOptions } from "../options/engine.ts";
+import type { RunPart } from "../options/run-part.ts";
+import type { RunTracing } from "../tracing/run-tracing.ts";
 import type { Interceptor } from "./breakpoint.ts";
 import type { Gate } from "./gate.ts";
 import type { Journal } from "./journal.ts";
@@ -15,7 +16,6 @@ import type { LayerWatch, ThrownErrors } from "./layer-watch.ts";
 import type { Recorder } from "./recorder.ts";
 import type { RunClock } from "./run-clock.ts";
 import type { RunFold } from "./run-fold.ts";
-import type { RunTracing } from "./run-tracing.ts";
 
 type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
 

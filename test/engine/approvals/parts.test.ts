@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { ann, refunds } from "../../support/run/approvals.ts";
 import { createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

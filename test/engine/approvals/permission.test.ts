@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { AccessRequest } from "../../../src/log/authorized-store.ts";
 import { authorizedStore } from "../../../src/log/authorized-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { toolResult } from "../../../src/domain/make-block.ts";
+import type { ApprovalQuestion } from "../../../src/engine/options/approvals.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { externalTool } from "../../../src/engine/ports/tool.ts";
-import type { ApprovalQuestion } from "../../../src/engine/stack/approvals.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { ann, bob, refunds } from "../../support/run/approvals.ts";
 import { asked, beforeRequest, createScene, dieAt, inTool, layer, textsOf } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { openCalls } from "../../../src/domain/calls.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";

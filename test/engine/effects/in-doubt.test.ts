@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Settlement } from "../../../src/domain/events/tool-events.ts";
 import { user } from "../../../src/domain/make-block.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import type { Layer } from "../../../src/engine/ports/middleware.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "../../support/run/scene.ts";
 import { calling, noJson } from "../../support/run/tool-runs.ts";
 import { eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";

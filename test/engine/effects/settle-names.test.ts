@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type BlockId, blockIdSchema } from "../../../src/domain/ids.ts";
-import { idInDoubt } from "../../../src/engine/stack/doubt.ts";
+import { idInDoubt } from "../../../src/engine/options/doubt.ts";
 
 const id = (n: number): BlockId => blockIdSchema.parse(`run_${"0".repeat(16)}/0/${n}`);
 const inDoubt = new Map([

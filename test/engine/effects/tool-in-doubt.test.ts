@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { TurnlogError } from "../../../src/base/turnlog-error.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { replayed } from "../../support/replayed.ts";

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { file, image, text } from "../../../src/domain/make-block.ts";
+import { createEngine, type EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { type Tool, tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { gated } from "../../support/gates.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { isJsonObject } from "../../../src/base/json.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   functionCall,

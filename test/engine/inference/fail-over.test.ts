@@ -4,11 +4,11 @@ import type { InferenceFailedData } from "../../../src/domain/events/inference-e
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { user } from "../../../src/domain/make-block.ts";
+import { createEngine, type EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import type { Route, RouteQuestion } from "../../../src/engine/options/route.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
-import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import type { Route, RouteQuestion } from "../../../src/engine/stack/route.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

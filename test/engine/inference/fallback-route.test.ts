@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import { type FallbackOptions, fallback } from "../../../src/engine/options/fallback.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { type FallbackOptions, fallback } from "../../../src/engine/stack/fallback.ts";
 import { circuitBreaker } from "../../../src/providers/resilience/circuit-breaker.ts";
 import { rateLimit } from "../../../src/providers/resilience/rate-limit.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { image, text, user } from "../../../src/domain/make-block.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";

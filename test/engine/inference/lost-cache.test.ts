@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop } from "../../support/workshop.ts";
 

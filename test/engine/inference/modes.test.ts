@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   message,

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import type { Breakpoint } from "../../../src/engine/session/breakpoint.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { Mode } from "../../../src/engine/options/chain-policy.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
-import type { Mode } from "../../../src/engine/stack/chain-policy.ts";
 import { thinkingTalk } from "../../support/reasoning/thinking-talk.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { ReasoningPolicy } from "../../../src/engine/options/reasoning-policy.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import type { ReasoningPolicy } from "../../../src/engine/stack/reasoning-policy.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { message } from "../../../src/reference-server/server.ts";
 import { isObject, objectsOf } from "../../../src/reference-server/wire.ts";
 import { type ThinkingTalk, thinkingTalk, thoughtsRead } from "../../support/reasoning/thinking-talk.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../../src/engine/options/engine.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   type Fault,

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
+import { createEngine, type EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { claudeCli } from "../../../src/providers/claude-cli/claude-cli.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";

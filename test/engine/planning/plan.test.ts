@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Turn } from "../../../src/domain/turn.ts";
+import { defaultChainPolicy } from "../../../src/engine/options/chain-policy.ts";
 import { plan } from "../../../src/engine/planning/plan.ts";
-import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import { said } from "../../support/domain/turn-builders.ts";
 import { now } from "../../support/planning/exchange.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { engineOf } from "../../../src/engine/options/engine.ts";
 import { type ToolContext, tool } from "../../../src/engine/ports/tool.ts";
-import { engineOf } from "../../../src/engine/stack/engine.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
 import { call, echo, runInto, told } from "../../support/run/failing-runs.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { runIdSchema } from "../../../src/domain/ids.ts";
 import { assistant, toolResult } from "../../../src/domain/make-block.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { createEngine, type EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import { engineOf } from "../../../src/engine/options/engine.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
-import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import { engineOf } from "../../../src/engine/stack/engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

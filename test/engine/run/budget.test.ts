@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { BudgetExceededError } from "../../../src/engine/stack/budget.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import { BudgetExceededError } from "../../../src/engine/options/budget.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { message } from "../../../src/reference-server/server.ts";
 import { dialectNames, dialects } from "../../support/dialects.ts";
 import { createWorkshop, rejectionOf } from "../../support/workshop.ts";

@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import type { DeltaFilter, DeltaRule, ShownItem } from "../../../src/engine/ports/deltas.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { drawFrom } from "../../../src/rehearsal/draw.ts";

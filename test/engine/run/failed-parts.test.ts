@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { createScene, layer } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";
 import { rejectionOf } from "../../support/workshop.ts";

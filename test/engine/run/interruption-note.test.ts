@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { type ScriptedAnswerer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message as said } from "../../../src/reference-server/answers.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { user } from "../../../src/domain/make-block.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { iterateParts, maxBufferedDeltas, maxBufferedUnits } from "../../../src/engine/run/iterate-parts.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { createWorkshop, eventsOf, typesOf } from "../../support/workshop.ts";
 
 const delta = (text: string): RunPart => ({ type: "text-delta", frame: "0", outputIndex: 0, text });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { assistant } from "../../../src/domain/make-block.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
+import { toolLoop } from "../../../src/engine/options/tool-loop.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
-import { toolLoop } from "../../../src/engine/stack/tool-loop.ts";
 import { refunds } from "../../support/run/approvals.ts";
 import { beforeRequest, counted, createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

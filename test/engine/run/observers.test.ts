@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
+import type { Observer, PartPlace } from "../../../src/engine/options/engine.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { maxWaitingDeltas, maxWaitingParts, Sink } from "../../../src/engine/run/sink.ts";
-import type { Observer, PartPlace } from "../../../src/engine/stack/engine.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { createScene } from "../../support/run/scene.ts";
 import { createWorkshop, rejectionOf } from "../../support/workshop.ts";
 

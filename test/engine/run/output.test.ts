@@ -1,9 +1,9 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
 import { messageOf } from "../../../src/base/error-message.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import type { RunResult } from "../../../src/engine/options/result.ts";
 import type { StandardSchema } from "../../../src/engine/ports/schema.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import type { RunResult } from "../../../src/engine/stack/result.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { beforeRequest, createScene, dieAt } from "../../support/run/scene.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { messageOf } from "../../../src/base/error-message.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { Codec } from "../../../src/engine/ports/codec.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";

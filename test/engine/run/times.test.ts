@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
 import { add, calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, eventsOf } from "../../support/workshop.ts";

@@ -5,7 +5,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { counted, layer } from "../../support/run/scene.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
 

@@ -7,7 +7,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { emptyContext } from "../../../src/domain/context.ts";
 import { namedIdText } from "../../../src/domain/ids.ts";
 import { user } from "../../../src/domain/make-block.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { erasedLine } from "../../../src/log/codec/lines.ts";
 import { ephemeral } from "../../../src/middleware/ephemeral.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";

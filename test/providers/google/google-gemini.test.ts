@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../../../src/base/json.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { Provider, StreamDelta } from "../../../src/engine/ports/provider.ts";
 import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { googleCodeAssist, googleGemini, googleVertex } from "../../../src/entries/google.ts";
 import { openStore, secret } from "../../../src/index.ts";
 import { answering, type Loopback, serve } from "../../support/providers/loopback.ts";

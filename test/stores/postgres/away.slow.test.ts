@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { verifyStore } from "../../../src/audit/verify.ts";
 import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { createStore } from "../../../src/entries/store.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { DataEncoding } from "../../../src/log/codec/data.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

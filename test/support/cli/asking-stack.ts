@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { defineConfig } from "../../../src/config/config.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type LayerContext } from "../../../src/engine/ports/middleware.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { externalTool, tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { calling } from "../run/tool-runs.ts";
 

@@ -1,5 +1,5 @@
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../../src/engine/stack/engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../../src/engine/options/engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 
 /** A model that answers in the background, at the address and by the transport that the environment names. */

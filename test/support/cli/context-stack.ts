@@ -1,6 +1,6 @@
+import type { ContextOf } from "../../../src/engine/options/context-of-run.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type LayerContext } from "../../../src/engine/ports/middleware.ts";
-import type { ContextOf } from "../../../src/engine/stack/context-of-run.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 
 /** What the app gives a run: its user, by a label of the conversation. The environment can take it away. */

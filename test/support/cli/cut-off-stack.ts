@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../../src/engine/options/engine.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { logging } from "../../../src/middleware/logging.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 

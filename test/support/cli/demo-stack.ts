@@ -1,6 +1,6 @@
 import { createDemoEngine } from "../../../src/cli/demo/agent.ts";
+import { type Engine, engineOf } from "../../../src/engine/options/engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { type Engine, engineOf } from "../../../src/engine/stack/engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 
 /** Nobody listens there: what asked would be told so. */

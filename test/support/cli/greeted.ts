@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { user } from "../../../src/domain/make-block.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { built } from "../process.ts";

@@ -4,7 +4,7 @@ import { playDemo } from "../../../src/cli/demo/play.ts";
 import { answerAsTravelAgent } from "../../../src/cli/demo/travel-agent.ts";
 import { all } from "../../../src/contracts/prepared.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { createEventIds } from "../../../src/log/codec/ids.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { functionCall, message } from "../../../src/reference-server/server.ts";
 import { toy } from "../toy/dialect/provider.ts";
 import { fetchFrom, ToyFront } from "../toy/front.ts";

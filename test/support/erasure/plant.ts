@@ -5,9 +5,9 @@ import * as z from "zod";
 import { foldText } from "../../../src/base/fold-text.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { assistant, file, system, user } from "../../../src/domain/make-block.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 
 /** A secret, and where it was said. */

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { user } from "../../../src/domain/make-block.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 
 /** Secrets that nothing else says, with what texts are written differently by: quotes, line feeds, other scripts, upper case. */

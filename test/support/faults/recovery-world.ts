@@ -3,6 +3,7 @@ import { messageOf } from "../../../src/base/error-message.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { text, user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import {
   broughtBy,
   defineMiddleware,
@@ -11,7 +12,6 @@ import {
   type Next,
 } from "../../../src/engine/ports/middleware.ts";
 import { type Tool, type ToolContext, tool } from "../../../src/engine/ports/tool.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import type { McpClient } from "../../../src/mcp/mcp-client.ts";
 import { mcpTools } from "../../../src/mcp/mcp-tools.ts";
 import { numberOf, type Thinking } from "./thinking-providers.ts";

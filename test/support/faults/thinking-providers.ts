@@ -1,12 +1,12 @@
 import * as z from "zod";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import { fallback } from "../../../src/engine/options/fallback.ts";
+import type { Route } from "../../../src/engine/options/route.ts";
 import type { Codec } from "../../../src/engine/ports/codec.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import { fallback } from "../../../src/engine/stack/fallback.ts";
-import type { Route } from "../../../src/engine/stack/route.ts";
 import { aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";

@@ -1,7 +1,7 @@
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { RunResult } from "../../../src/engine/options/result.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { WarmUp } from "../../../src/engine/run/warm-up-now.ts";
-import type { RunResult } from "../../../src/engine/stack/result.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { createFaultyStore } from "../stores/faulty-store.ts";
 import { engineOf, type holdAt, noon, type Place } from "./crash-world.ts";

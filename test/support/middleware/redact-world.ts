@@ -2,9 +2,9 @@ import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { user } from "../../../src/domain/make-block.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { reexecute } from "../../../src/entries/replay.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {

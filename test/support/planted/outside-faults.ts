@@ -25,7 +25,7 @@ export const outsideFaults: readonly PlantedFault[] = [
   },
   {
     of: "a failure with an unknown outcome is paid twice unasked",
-    file: "engine/stack/fallback.ts",
+    file: "engine/options/fallback.ts",
     find: 'error.outcome === "rejected" || unknownOutcome',
     put: "true",
     suite: "engine/inference/fallback-route",

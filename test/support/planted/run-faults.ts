@@ -18,10 +18,10 @@ export const runFaults: readonly PlantedFault[] = [
   },
   {
     of: "a call that a layer has answered already is run",
-    file: "engine/stack/tool-loop.ts",
+    file: "engine/options/tool-loop.ts",
     find: "openCalls(brought)",
     put: 'brought.filter(({ kind }) => kind === "tool_call")',
-    suite: "engine/stack/tool-loop",
+    suite: "engine/options/tool-loop",
   },
   {
     of: "an effect in doubt that may be done twice is parked all the same",
@@ -120,7 +120,7 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "what a layer asks costs nothing",
-    file: "engine/stack/result.ts",
+    file: "engine/options/result.ts",
     find: "[...steps, ...asides].map",
     put: "steps.map",
     suite: "engine/run/infer",

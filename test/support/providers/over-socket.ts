@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../../src/engine/stack/engine.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../../src/engine/options/engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {

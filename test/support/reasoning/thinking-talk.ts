@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {

@@ -4,10 +4,10 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../../src/engine/options/engine.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   functionCall,

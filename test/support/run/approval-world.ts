@@ -3,9 +3,9 @@ import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Actor } from "../../../src/domain/actor.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { externalTool, tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { Waiting } from "../../../src/projections/waiting.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {

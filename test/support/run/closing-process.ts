@@ -1,4 +1,4 @@
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { endless } from "../gates.ts";
 import "../keep-compiled.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { Block } from "../../../src/domain/block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, rejectionOf, type Workshop } from "../workshop.ts";
 

@@ -1,8 +1,8 @@
 /** A program with a layer that never returns, and nothing else to do. */
 
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 

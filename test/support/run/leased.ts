@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { type Aside, startAside } from "../process.ts";
 import { opened, startServer } from "../stores/eventstoredb-opened.ts";

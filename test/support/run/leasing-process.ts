@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { thisProcess } from "../../../src/log/writer/owner.ts";
 import { createStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

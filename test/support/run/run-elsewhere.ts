@@ -2,7 +2,7 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
 import { settingsNameSchema } from "../../../src/domain/ids.ts";
-import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
+import { defaultChainPolicy } from "../../../src/engine/options/chain-policy.ts";
 
 /** A process on another machine, of which the system here knows nothing. */
 export const elsewhere: Owner = {

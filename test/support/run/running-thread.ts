@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 

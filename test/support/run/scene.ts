@@ -2,11 +2,11 @@ import { expect } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { createEngine, type EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type Layer, type LayerContext, type Next } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import type { AnswerOptions } from "../../../src/engine/run/run-options.ts";
 import type { Breakpoint } from "../../../src/engine/session/breakpoint.ts";
-import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Turn } from "../../../src/domain/turn.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { type Tool, tool } from "../../../src/engine/ports/tool.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, eventsOf } from "../workshop.ts";
 

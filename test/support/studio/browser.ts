@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import type { Engine } from "../../../src/engine/stack/engine.ts";
+import type { Engine } from "../../../src/engine/options/engine.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { type OpenStoreOptions, openStore } from "../../../src/open-store.ts";
 import { guarded } from "../../../src/studio/guard.ts";

@@ -5,9 +5,9 @@ import * as z from "zod";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { assistant, system } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { contentFilter } from "../../../src/middleware/content-filter.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {

@@ -11,9 +11,9 @@ import {
   severityWarn,
   spanKinds,
   statusError,
-} from "../stack/open-telemetry.ts";
-import type { Tracing } from "../stack/tracing.ts";
+} from "./open-telemetry.ts";
 import { type Meter, meterOf } from "./run-metrics.ts";
+import type { Tracing } from "./tracing.ts";
 
 type Traced = { readonly start: SpanStart; readonly span: OtelSpan; readonly context: OtelContext };
 

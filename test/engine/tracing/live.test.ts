@@ -1,12 +1,12 @@
 import * as otel from "@opentelemetry/api";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import type { OpenTelemetryLogs } from "../../src/engine/stack/open-telemetry.ts";
-import { createEngine, defineMiddleware, type EngineConfig, openStore, tool } from "../../src/index.ts";
-import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
-import { reexecute } from "../../src/replay/re-execute.ts";
-import { liveSpans } from "../support/tracing/compared-spans.ts";
-import { memoryTracer } from "../support/tracing/tracer.ts";
+import type { OpenTelemetryLogs } from "../../../src/engine/tracing/open-telemetry.ts";
+import { createEngine, defineMiddleware, type EngineConfig, openStore, tool } from "../../../src/index.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
+import { reexecute } from "../../../src/replay/re-execute.ts";
+import { liveSpans } from "../../support/tracing/compared-spans.ts";
+import { memoryTracer } from "../../support/tracing/tracer.ts";
 
 const call = { calls: [{ name: "weather", arguments: { city: "Rome" } }] };
 const said = "the words of the user";

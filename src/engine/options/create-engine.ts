@@ -17,6 +17,7 @@ import { checkLayer, type Layer } from "../ports/middleware.ts";
 import type { Provider } from "../ports/provider.ts";
 import { outputSchemaOf, type StandardSchema } from "../ports/schema.ts";
 import { checkTool, type Tool } from "../ports/tool.ts";
+import { type TracingConfig, tracingOf } from "../tracing/tracing.ts";
 import { engineWith } from "./adjusted-engine.ts";
 import { type ApprovalHandler, type Approvals, checkApprovals } from "./approvals.ts";
 import { type Budget, recordedBudget } from "./budget.ts";
@@ -41,7 +42,6 @@ import { checkUnknownOutcome } from "./own-effects.ts";
 import { type ReasoningPolicy, reasoningPolicy } from "./reasoning-policy.ts";
 import { providersOf, type Route, type Routing } from "./route.ts";
 import { toolLoop } from "./tool-loop.ts";
-import { type TracingConfig, tracingOf } from "./tracing.ts";
 
 export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly provider: Provider;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { toolCall, toolResult } from "../../../src/domain/make-block.ts";
+import { toolLoop } from "../../../src/engine/options/tool-loop.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { toolLoop } from "../../../src/engine/stack/tool-loop.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { add, calling, resultsOf, run } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf } from "../../support/workshop.ts";

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { createEngine, type OpenTelemetryApi, openStore, tool } from "../../src/index.ts";
-import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { isLong, isRound } from "../support/cases.ts";
-import { memoryTracer } from "../support/tracing/tracer.ts";
+import { createEngine, type OpenTelemetryApi, openStore, tool } from "../../../src/index.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { isLong, isRound } from "../../support/cases.ts";
+import { memoryTracer } from "../../support/tracing/tracer.ts";
 
 /** The API with a fault: from the n-th call on, each call of a function throws, before it does its work or after. */
 function faulty<Api extends object>(

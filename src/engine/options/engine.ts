@@ -8,6 +8,7 @@ import type { Layer } from "../ports/middleware.ts";
 import type { Provider } from "../ports/provider.ts";
 import type { StandardSchema } from "../ports/schema.ts";
 import type { Tool } from "../ports/tool.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import type { ApprovalHandler, Approvals } from "./approvals.ts";
 import type { RecordedBudget } from "./budget.ts";
 import type { CacheLostPolicy } from "./cache-lost.ts";
@@ -17,7 +18,6 @@ import type { InDoubtHandler } from "./doubt.ts";
 import type { EngineLife } from "./engine-life.ts";
 import type { Routing } from "./route.ts";
 import type { RunPart } from "./run-part.ts";
-import type { Tracing } from "./tracing.ts";
 
 /** Everything that a run needs besides its conversation. */
 export type EngineOptions = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
-import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { maxSettingsBytes } from "../../../src/engine/stack/settings-size.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import { maxSettingsBytes } from "../../../src/engine/options/settings-size.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { counted, layer } from "../../support/run/scene.ts";

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { createEngine, openStore, tool } from "../../src/index.ts";
-import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { memoryTracer } from "../support/tracing/tracer.ts";
+import { createEngine, openStore, tool } from "../../../src/index.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { memoryTracer } from "../../support/tracing/tracer.ts";
 
 async function traced(tracing: object) {
   const tracer = memoryTracer();

@@ -1,6 +1,6 @@
 import type { SpanAttributes, SpanEnd, SpanKey, SpanStart } from "../../spans/span.ts";
-import type { OtelLabels, OtelMeter } from "../stack/open-telemetry.ts";
-import type { Tracing } from "../stack/tracing.ts";
+import type { OtelLabels, OtelMeter } from "./open-telemetry.ts";
+import type { Tracing } from "./tracing.ts";
 
 /** Measures what spans say, under the names of the conventions, and under the older ones that most dashboards read. */
 export type Meter = {

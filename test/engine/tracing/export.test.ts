@@ -1,18 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { exportSpans } from "../../src/carry/export-spans.ts";
-import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { secretReference as secret } from "../../src/domain/secret-reference.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
-import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { exportsOf } from "../../src/records/exports.ts";
-import { message, startReferenceServer } from "../../src/reference-server/server.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { leftIn, type Planted, plant } from "../support/erasure/plant.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
-import { exportedSpans } from "../support/tracing/compared-spans.ts";
-import { textOf } from "../support/tracing/text-of.ts";
+import { exportSpans } from "../../../src/carry/export-spans.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { secretReference as secret } from "../../../src/domain/secret-reference.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { exportsOf } from "../../../src/records/exports.ts";
+import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { leftIn, type Planted, plant } from "../../support/erasure/plant.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+import { exportedSpans } from "../../support/tracing/compared-spans.ts";
+import { textOf } from "../../support/tracing/text-of.ts";
 
 /** The secrets in the exported spans of a conversation. */
 async function leftInSpans(
