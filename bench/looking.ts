@@ -3,7 +3,7 @@ import { verifyStore } from "../src/audit/verify.ts";
 import { sha256Hex } from "../src/base/sha256.ts";
 import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { rebuildRequest } from "../src/engine/planning/recorded-request.ts";
+import { rebuildRequest } from "../src/engine/recorded/recorded-request.ts";
 import { conversationView } from "../src/projections/conversation-view.ts";
 import { codecs } from "../src/providers/codecs.ts";
 import { replayFolds } from "../src/replay/fold-replay.ts";

@@ -2,7 +2,7 @@ import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
 import { anything, optionsOf } from "../base/options.ts";
 import { type ConversationId, conversationOfBlob, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import { foundDigest } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { isOfTheStore } from "../log/codec/recorded.ts";

@@ -5,7 +5,7 @@ import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { isCandidate, refusalOf } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
-import { recordedPlan } from "../engine/planning/recorded-request.ts";
+import { recordedPlan } from "../engine/recorded/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import type { FoundRequest } from "./find-request.ts";
 

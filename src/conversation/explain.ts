@@ -3,7 +3,7 @@ import type { Decision, Divergence, InferenceRequestedData } from "../domain/eve
 import { notRead } from "../domain/not-read.ts";
 import { buildRequest, partsOf } from "../engine/planning/build-request.ts";
 import { plan } from "../engine/planning/plan.ts";
-import { hasErasedBody, inputTurn, recordedRequest } from "../engine/planning/recorded-request.ts";
+import { hasErasedBody, inputTurn, recordedRequest } from "../engine/recorded/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";

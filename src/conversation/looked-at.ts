@@ -1,5 +1,5 @@
 import type { CacheLoss } from "../domain/events/inference-events.ts";
-import { recordedLoss } from "../engine/planning/cache-loss.ts";
+import { recordedLoss } from "../engine/recorded/cache-loss.ts";
 import { foldWhole } from "../log/fold/fold.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { type BillView, billOf, cellsOf } from "../projections/bill.ts";

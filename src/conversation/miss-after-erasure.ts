@@ -1,4 +1,4 @@
-import { isUnknownLoss } from "../engine/planning/cache-loss.ts";
+import { isUnknownLoss } from "../engine/recorded/cache-loss.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
 import type { CacheTokens } from "../providers/caching/cache-verdict.ts";
 import type { CacheTrail, PromptOutcome } from "./cache-trail.ts";

@@ -1,6 +1,6 @@
 import { textOrEmpty } from "../base/json.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { requestOf } from "../engine/planning/recorded-request.ts";
+import { requestOf } from "../engine/recorded/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { recordedAt } from "../log/history/read-events.ts";
 import type { BillView } from "../projections/bill.ts";

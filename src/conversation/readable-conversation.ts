@@ -4,8 +4,8 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import type { ReadEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { SentRequest } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/ports/codec.ts";
+import type { SentRequest } from "../engine/recorded/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readSoundHistory } from "../log/history/folded-history.ts";
 import type { Head } from "../log/ports/event-store.ts";
@@ -115,7 +115,7 @@ export class ReadableConversation {
   async request(revision?: number): Promise<SentRequest> {
     const [{ findRequest }, { sentRequest }] = await Promise.all([
       import("./find-request.ts"),
-      import("../engine/planning/recorded-request.ts"),
+      import("../engine/recorded/recorded-request.ts"),
     ]);
     const { view, recorded, codecs } = await findRequest(this.log, await this.#placeOf(revision, false));
     return sentRequest(view, recorded, codecs);

@@ -3,9 +3,9 @@ import type { Turn } from "../domain/turn.ts";
 import { buildRequest } from "../engine/planning/build-request.ts";
 import { plan } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
-import { type ReasoningFate, reasoningFates } from "../engine/planning/reasoning-survival.ts";
-import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/planning/reasoning-trail.ts";
 import { omit } from "../engine/planning/repairs.ts";
+import { type ReasoningFate, reasoningFates } from "../engine/recorded/reasoning-survival.ts";
+import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/recorded/reasoning-trail.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import { declaredSettingsOf } from "../projections/server-contexts.ts";
 

@@ -1,5 +1,5 @@
 import type { Withheld } from "../domain/events/inference-events.ts";
-import { outgoingTurn, recordedRequest } from "../engine/planning/recorded-request.ts";
+import { outgoingTurn, recordedRequest } from "../engine/recorded/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readEvents } from "../log/history/read-events.ts";
 import type { SkippedEvents } from "../log/history/skipped-events.ts";

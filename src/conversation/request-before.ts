@@ -1,8 +1,8 @@
 import type { Divergence } from "../domain/events/inference-events.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
-import { recordedPlan } from "../engine/planning/recorded-request.ts";
 import { changedSettings, differsForCertain } from "../engine/planning/request-settings.ts";
+import { recordedPlan } from "../engine/recorded/recorded-request.ts";
 import type { FoundRequest } from "./find-request.ts";
 
 /** How a request that continues from nothing differs from what its endpoint was sent and answered last. */

@@ -1,7 +1,7 @@
 import { type JsonObject, objectOf, parseJson } from "../base/json.ts";
 import { utf8Length } from "../base/utf8.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec, RequestParts, SentBlock } from "../engine/ports/codec.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "../providers/caching/cache-prompt.ts";
 import { type CacheWire, cacheWire } from "../providers/caching/cache-wire.ts";
 import { detailsOfWhole } from "../providers/caching/placed-details.ts";

@@ -4,7 +4,7 @@ import type { RequestExplanation } from "../conversation/explain.ts";
 import type { FoundRequest, RequestPlace } from "../conversation/find-request.ts";
 import { explainReasoning } from "../conversation/reasoning-report.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { outgoingTurn } from "../engine/planning/recorded-request.ts";
+import { outgoingTurn } from "../engine/recorded/recorded-request.ts";
 import { shownText } from "../wording/shown-text.ts";
 import type { WhyDocument } from "./requests.ts";
 

@@ -1,8 +1,8 @@
 /** Replays of runs without side effects: unchanged, with today's layers, or with others, in one conversation or in all of a store. */
 
 export type { ContextOf } from "../engine/options/context-of-run.ts";
-export type { Codecs } from "../engine/planning/recorded-request.ts";
 export type { DivergencePlace } from "../engine/ports/divergence.ts";
+export type { Codecs } from "../engine/recorded/recorded-request.ts";
 export type { ChosenConversations } from "../lab/chosen-conversations.ts";
 export type { RequestDifference, SentAs } from "../lab/compare-run.ts";
 export type { ConversationRegression, CulpritCount, RegressionCounts } from "../lab/conversation-result.ts";

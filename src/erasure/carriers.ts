@@ -11,7 +11,7 @@ import {
   outgoingTurn,
   recordedRequest,
   requestOf,
-} from "../engine/planning/recorded-request.ts";
+} from "../engine/recorded/recorded-request.ts";
 import { decodeData } from "../log/codec/data.ts";
 import { contentLines } from "../log/codec/line-places.ts";
 import { linesOf, withErasedLines } from "../log/codec/lines.ts";

@@ -1,6 +1,6 @@
 import { utf8Length } from "../base/utf8.ts";
 import { type ConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import { actorOf } from "../log/codec/actor-line.ts";
 import { type ContentLine, contentLines } from "../log/codec/line-places.ts";
 import { tryToRead } from "../log/codec/recorded.ts";

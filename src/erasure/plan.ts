@@ -1,7 +1,7 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import { blobStreamsOf, type ConversationId, conversationOfBlob, conversationStream } from "../domain/ids.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
 import { isOfTheStore } from "../log/codec/recorded.ts";
 import { type Families, readFamilies } from "../log/history/families.ts";

@@ -3,7 +3,7 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { EngineOptions } from "../engine/options/engine.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { forksOf } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";

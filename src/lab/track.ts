@@ -5,7 +5,7 @@ import { isAside } from "../domain/frame.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { EngineOptions } from "../engine/options/engine.ts";
 import { policiesOf } from "../engine/options/run-policies.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { namesOf, settle } from "../log/codec/stream-names.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";

@@ -1,4 +1,4 @@
-import { isUnknownLoss } from "../engine/planning/cache-loss.ts";
+import { isUnknownLoss } from "../engine/recorded/cache-loss.ts";
 import { cacheAuthorOf } from "../projections/cache-author.ts";
 import type { AnsweredRequest, Miss, MissReader } from "../projections/misses.ts";
 import { comparedInference } from "./caching/asked-diagnosis.ts";

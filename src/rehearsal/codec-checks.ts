@@ -12,10 +12,10 @@ import { toolResult, user } from "../domain/make-block.ts";
 import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
 import { checkAnswer } from "../engine/planning/check-answer.ts";
-import { firstOtherDigest } from "../engine/planning/checked-fold.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import { shape } from "../engine/planning/shape.ts";
 import { type Answer, abortedResult, type Codec, type RequestParts, type Settings } from "../engine/ports/codec.ts";
+import { firstOtherDigest } from "../engine/recorded/checked-fold.ts";
 import { untidied } from "./untidy-answers.ts";
 
 /** The samples for checking a codec. */

@@ -6,7 +6,7 @@ import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type AnyEngine, checkedEngine } from "../engine/options/engine.ts";
 import { policiesOf } from "../engine/options/run-policies.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import { namesOf, settle } from "../log/codec/stream-names.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { EventStore } from "../log/ports/event-store.ts";

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../base/json.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { type DifferentField, differenceWords } from "../engine/planning/checked-fold.ts";
+import { type DifferentField, differenceWords } from "../engine/recorded/checked-fold.ts";
 
 /** The first place where a replay diverges from the log. */
 export type ReplayDifference = {

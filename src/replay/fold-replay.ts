@@ -4,10 +4,10 @@ import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/ev
 import type { InferenceFailedData, NextProvider, RouterChoice } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
-import { CheckedFold, firstOtherDigest, type Mismatch } from "../engine/planning/checked-fold.ts";
 import { plan } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import { CheckedFold, firstOtherDigest, type Mismatch } from "../engine/recorded/checked-fold.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import { firstBreak } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { placeOf } from "../log/codec/place.ts";

@@ -5,7 +5,7 @@ import { conversationStream } from "../domain/ids.ts";
 import { engineWith } from "../engine/options/adjusted-engine.ts";
 import { withContextOf } from "../engine/options/context-of-run.ts";
 import { type EngineOptions, engineOf } from "../engine/options/engine.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import type { SingleStep } from "../engine/run/run.ts";
 import { interceptedBy } from "../engine/run/run-options.ts";
 import type { Breakpoint, Interceptor } from "../engine/session/breakpoint.ts";

@@ -10,8 +10,8 @@ import type {
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { failureOf } from "../engine/inference/failure-data.ts";
-import { type Codecs, codecOf } from "../engine/planning/recorded-request.ts";
 import { rebuildResponse } from "../engine/planning/response.ts";
+import { type Codecs, codecOf } from "../engine/recorded/recorded-request.ts";
 import type { Breakpoint, Injected } from "../engine/session/breakpoint.ts";
 import { isSuspect } from "../projections/exchange-context.ts";
 

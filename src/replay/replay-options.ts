@@ -1,7 +1,7 @@
 import { isJsonObject } from "../base/json.ts";
 import { kindOf, type OptionSchema } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 
 /** A conversation to replay: `store.conversation(id)` returns one. */

@@ -1,5 +1,5 @@
 import { Hono } from "hono/tiny";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { Audit } from "./audit.ts";
 import { pageOf } from "./query.ts";

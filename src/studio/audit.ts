@@ -4,7 +4,7 @@ import { readModels } from "../conversation/read-models.ts";
 import { erasureOrderDocuments } from "../documents/erasure-orders.ts";
 import { verifyDocumentOf } from "../documents/verify-document.ts";
 import { conversationOfStream } from "../domain/ids.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import type { EventStore, Head } from "../log/ports/event-store.ts";
 import type { AuditDocument, AuditHead, AuditHeadsPage, AuditProgress, AuditReport } from "./audit-documents.ts";
 import { breathing } from "./breathing.ts";

@@ -1,5 +1,5 @@
 import { printableJson } from "../base/printable.ts";
-import type { SentRequest } from "../engine/planning/recorded-request.ts";
+import type { SentRequest } from "../engine/recorded/recorded-request.ts";
 import { fitting } from "./by-bytes.ts";
 import type { BodyDocument } from "./page-documents.ts";
 

@@ -3,7 +3,7 @@ import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { storedEventDocument } from "../documents/stored-event.ts";
 import { whyDocumentOf } from "../documents/why-document.ts";
 import { conversationStream } from "../domain/ids.ts";
-import { sentRequest } from "../engine/planning/recorded-request.ts";
+import { sentRequest } from "../engine/recorded/recorded-request.ts";
 import { bodyDocument } from "./body-document.ts";
 import { fitting } from "./by-bytes.ts";
 import { RefusedError } from "./failures.ts";

@@ -4,7 +4,7 @@ import { LoadedPast } from "../conversation/past.ts";
 import type { FoundPlace } from "../documents/found-place.ts";
 import type { ShowFolds } from "../documents/show-document.ts";
 import { conversationStream } from "../domain/ids.ts";
-import { type Codecs, requestOf } from "../engine/planning/recorded-request.ts";
+import { type Codecs, requestOf } from "../engine/recorded/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { namesOf } from "../log/codec/stream-names.ts";
 import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";

@@ -6,7 +6,7 @@ import type { Decision, InferenceRequestedData } from "../domain/events/inferenc
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import type { Turn } from "../domain/turn.ts";
-import { outgoingTurn } from "../engine/planning/recorded-request.ts";
+import { outgoingTurn } from "../engine/recorded/recorded-request.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import type { TokensOfRequest, Verdict } from "./page-documents.ts";

@@ -1,7 +1,7 @@
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { counterfactualDocumentOf } from "../documents/counterfactual-document.ts";
 import type { Engine } from "../engine/options/engine.ts";
-import { type Codecs, sentRequest } from "../engine/planning/recorded-request.ts";
+import { type Codecs, sentRequest } from "../engine/recorded/recorded-request.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { type Counterfactual, whatIf } from "../replay/counterfactual.ts";
 import { bodyRows } from "./body-rows.ts";

@@ -9,10 +9,10 @@ import type { Mode } from "../../src/engine/options/chain-policy.ts";
 import type { EngineConfig } from "../../src/engine/options/create-engine.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { Engine } from "../../src/engine/options/engine.ts";
-import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
 import { broughtBy, defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
+import { rebuildRequest } from "../../src/engine/recorded/recorded-request.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import {

@@ -1,6 +1,6 @@
 import { printableJson } from "../../base/printable.ts";
 import { requestDocument } from "../../documents/requests.ts";
-import { sentRequest } from "../../engine/planning/recorded-request.ts";
+import { sentRequest } from "../../engine/recorded/recorded-request.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { findRecordedRequest } from "../find.ts";

@@ -1,6 +1,6 @@
 import type { CacheLoss, Decision } from "../../domain/events/inference-events.ts";
-import { isUnknownLoss } from "../planning/cache-loss.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
+import { isUnknownLoss } from "../recorded/cache-loss.ts";
 import type { LiveRun, RunSession } from "../session/session.ts";
 
 /** The layers about which a run has already emitted the process warning. */

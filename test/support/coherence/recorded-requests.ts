@@ -1,6 +1,6 @@
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Decision } from "../../../src/domain/events/inference-events.ts";
-import { hasErasedBody, rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
+import { hasErasedBody, rebuildRequest } from "../../../src/engine/recorded/recorded-request.ts";
 import { foldedHistory } from "../../../src/log/history/folded-history.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 

@@ -8,7 +8,7 @@ import { blocksIn } from "../../../src/domain/events/blocks-in.ts";
 import { isRequest } from "../../../src/domain/events/event.ts";
 import { isHole, type RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { withoutItemId } from "../../../src/engine/planning/groups.ts";
-import { rebuildRequest, recordedRequest } from "../../../src/engine/planning/recorded-request.ts";
+import { rebuildRequest, recordedRequest } from "../../../src/engine/recorded/recorded-request.ts";
 import { type ConversationView, conversationView } from "../../../src/projections/conversation-view.ts";
 
 /** The digests that a store's events record, and those among them that follow from contents alone: a guess of the content finds them. */

@@ -88,7 +88,7 @@ export const billFaults: readonly PlantedFault[] = [
   },
   {
     of: "a layer that has stopped changing a block is not blamed",
-    file: "engine/planning/changed-by.ts",
+    file: "engine/recorded/changed-by.ts",
     find: "const [was, is] = at < 0 ? [before[since.length], undefined] : [before[at], since[at]];",
     put: "const [was, is] = at < 0 ? [undefined, undefined] : [before[at], since[at]];",
     suite: "conversation/why-cache",

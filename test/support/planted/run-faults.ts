@@ -106,7 +106,7 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "what a layer asked is rebuilt as a step is",
-    file: "engine/planning/recorded-request.ts",
+    file: "engine/recorded/recorded-request.ts",
     find: "isAside(recorded.frame) ? besideConversation(contexts) : {}",
     put: "{}",
     suite: "engine/run/infer",

@@ -4,7 +4,7 @@ import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { placeChanges } from "../../domain/turn-difference.ts";
-import { divergenceOf, type Provenance } from "./divergence.ts";
+import { divergenceOf, type Provenance } from "../planning/divergence.ts";
 
 /** The first difference of two prompts, with the actor that caused it, and the block then and now; null where it is missing. */
 export type PromptChange = {

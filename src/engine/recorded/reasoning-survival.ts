@@ -4,11 +4,11 @@ import { Block, idOf } from "../../domain/block.ts";
 import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
+import { behind, firstPlace, type HeldItem, isSamePlace } from "../planning/bound-place.ts";
+import { divergenceOf, type Provenance } from "../planning/divergence.ts";
+import { changedBefore } from "../planning/request-settings.ts";
 import type { Codec } from "../ports/codec.ts";
-import { behind, firstPlace, type HeldItem, isSamePlace } from "./bound-place.ts";
-import { divergenceOf, type Provenance } from "./divergence.ts";
 import { heldOf, itemsOf, type MadeAnswer, type ReasoningTrail, type SentAs } from "./reasoning-trail.ts";
-import { changedBefore } from "./request-settings.ts";
 
 /** A part of the reasoning's prefix that has changed since, and who changed it; null if unknown. */
 export type ReasoningBreak = {

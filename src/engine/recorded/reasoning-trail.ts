@@ -6,7 +6,7 @@ import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { usageOf } from "../../projections/usage.ts";
-import { type BoundPlace, behind, boundItemOf, firstPlace, type HeldItem, sentItems } from "./bound-place.ts";
+import { type BoundPlace, behind, boundItemOf, firstPlace, type HeldItem, sentItems } from "../planning/bound-place.ts";
 import { inputTurn, outgoingTurn } from "./recorded-request.ts";
 
 /** What a server holds: the items that it was sent, after what it held before. Lists share their prefixes. */

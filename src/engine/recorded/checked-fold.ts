@@ -9,12 +9,12 @@ import type { Turn } from "../../domain/turn.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
-import { buildRequest, heldBefore } from "./build-request.ts";
+import { buildRequest, heldBefore } from "../planning/build-request.ts";
+import type { PlanRequest } from "../planning/plan-request.ts";
+import { isOfErasure } from "../planning/repairs.ts";
+import { settingsName } from "../planning/request-settings.ts";
 import { recordedLoss } from "./cache-loss.ts";
-import type { PlanRequest } from "./plan-request.ts";
 import { type Codecs, hasErasedBody, recordedRequest, requestOf } from "./recorded-request.ts";
-import { isOfErasure } from "./repairs.ts";
-import { settingsName } from "./request-settings.ts";
 
 /** A member of an event that differs when it is computed again: the recorded value, and the expected one. */
 export type DifferentField = { readonly field: string; readonly recorded: JsonValue; readonly replayed: JsonValue };

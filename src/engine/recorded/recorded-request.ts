@@ -8,11 +8,11 @@ import type { Turn } from "../../domain/turn.ts";
 import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../options/chain-policy.ts";
+import { type BuiltRequest, buildRequest } from "../planning/build-request.ts";
+import { besideConversation, contextsOf, provenanceOf } from "../planning/contexts.ts";
+import { withoutFirst } from "../planning/instruction-blocks.ts";
+import type { PlanRequest } from "../planning/plan-request.ts";
 import type { Codec } from "../ports/codec.ts";
-import { type BuiltRequest, buildRequest } from "./build-request.ts";
-import { besideConversation, contextsOf, provenanceOf } from "./contexts.ts";
-import { withoutFirst } from "./instruction-blocks.ts";
-import type { PlanRequest } from "./plan-request.ts";
 
 /** Codecs by the name that recorded requests carry (`openai-responses/1`). */
 export type Codecs = ReadonlyMap<string, Codec>;

@@ -10,12 +10,12 @@ import { equalBeginning } from "../../domain/turn-difference.ts";
 import { type Blame, lastChange } from "../../projections/blame.ts";
 import type { ConversationView, LatestAnswer } from "../../projections/conversation-view.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
+import type { PlanRequest } from "../planning/plan-request.ts";
+import { isOfErasure } from "../planning/repairs.ts";
+import { changedSettings, differsForCertain } from "../planning/request-settings.ts";
 import { changedSince, isAfter, type OnTheWay } from "./changed-by.ts";
-import type { PlanRequest } from "./plan-request.ts";
 import { type ActorOf, promptChange } from "./prompt-change.ts";
 import { outgoingTurn, recordedPlan, requestOf } from "./recorded-request.ts";
-import { isOfErasure } from "./repairs.ts";
-import { changedSettings, differsForCertain } from "./request-settings.ts";
 
 /** A request, and what its endpoint was sent before. */
 export type CacheLossOf = Pick<PlanRequest, "contexts" | "provenance" | "scope" | "settings" | "settingsDigest"> & {
