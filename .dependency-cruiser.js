@@ -46,13 +46,13 @@ export default {
     {
       name: "pure-floors",
       severity: "error",
-      from: { path: "^src/(base|domain|projections|spans|wording)/" },
+      from: { path: "^src/(base|domain|projections|engine/tracing/spans|wording)/" },
       to: { dependencyTypes: ["core"] },
     },
     {
       name: "pure-floors-know-zod-only",
       severity: "error",
-      from: { path: "^src/(base|domain|projections|spans|wording)/" },
+      from: { path: "^src/(base|domain|projections|engine/tracing/spans|wording)/" },
       to: { dependencyTypes: ["npm"], pathNot: "node_modules/(zod|@noble/hashes)/" },
     },
     {

@@ -14,13 +14,15 @@ const words = [
   "max_output_tokens",
   "incomplete_details",
 ];
+/** What a tracing service shows of a request is in words of the wires. */
+const spans = "src/engine/tracing/spans";
 /** The log lists members of settings by name, because of some of them it keeps the value in the facts. */
 const paths = "event-paths.ts";
 const pattern = new RegExp(`\\b(${words.join("|")})\\b`);
 
 const found = folders.flatMap((folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name !== paths)
+    .filter((entry) => entry.isFile() && entry.name !== paths && entry.parentPath !== spans)
     .flatMap(({ parentPath, name }) => {
       const path = join(parentPath, name);
       const lines = readFileSync(path, "utf8").split("\n");

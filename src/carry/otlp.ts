@@ -1,7 +1,7 @@
 import type { JsonObject } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import type { ConversationId } from "../domain/ids.ts";
-import type { SpanAttributes, SpanKey } from "../spans/span.ts";
+import type { SpanAttributes, SpanKey } from "../engine/tracing/spans/span.ts";
 import type { RecordedSpan } from "./recorded-spans.ts";
 
 /** How every file of OTLP/JSON begins that `otlpPieces` writes. */

@@ -1,10 +1,10 @@
 import type { ConversationId } from "../domain/ids.ts";
 import { conversationStream } from "../domain/ids.ts";
+import { RunSpans, type SpanKnowledge } from "../engine/tracing/spans/run-spans.ts";
+import type { SpanChange, SpanEnd, SpanKey, SpanStart } from "../engine/tracing/spans/span.ts";
+import type { SpanOptions } from "../engine/tracing/spans/span-options.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { foldedHistory } from "../log/history/folded-history.ts";
-import { RunSpans, type SpanKnowledge } from "../spans/run-spans.ts";
-import type { SpanChange, SpanEnd, SpanKey, SpanStart } from "../spans/span.ts";
-import type { SpanOptions } from "../spans/span-options.ts";
 
 /** A span from its beginning to its end. */
 export type RecordedSpan = { readonly runId: string; readonly start: SpanStart; readonly end: SpanEnd };

@@ -29,6 +29,12 @@ test.each(words)("the checks report the word %s in every folder that no wire bel
   );
 });
 
+test("what tracing services show of a request is in words of the wires, and is not reported", async () => {
+  await mkdir(join(folder, "src/engine/tracing/spans"), { recursive: true });
+  await writeFile(join(folder, "src/engine/tracing/spans/file.ts"), 'export const key = "max_output_tokens";\n');
+  expect(await check(folder)).toMatchObject({ code: 0, stderr: "" });
+});
+
 test("the checks report no other word, and none in turnlog itself", async () => {
   await writeFile(join(folder, "src/domain/file.ts"), 'export const chat = "tool_call_id";\n');
   expect(await check(folder)).toMatchObject({ code: 0, stderr: "" });

@@ -9,7 +9,7 @@ import { otlpBegin } from "../../carry/otlp.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { exportDocument, type SpansWritten } from "../../documents/stores.ts";
 import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
-import type { TracingService } from "../../spans/span-options.ts";
+import type { TracingService } from "../../engine/tracing/spans/span-options.ts";
 import { maskedEvent } from "../../studio/masked-event.ts";
 import { pageBegin, pageInOneFile } from "../../studio/page-in-one-file.ts";
 import { builtPage } from "../built-page.ts";

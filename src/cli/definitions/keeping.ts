@@ -1,4 +1,4 @@
-import { tracingServices } from "../../spans/span-options.ts";
+import { tracingServices } from "../../engine/tracing/spans/span-options.ts";
 import type { CommandGroup } from "../command.ts";
 import { count, labelOption, newId, option, timeBefore } from "../option-values.ts";
 

@@ -3,11 +3,11 @@ import { isNestedDeeper, type JsonValue, jsonCopy, maxNesting } from "../../base
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { effectKey } from "../../spans/span.ts";
 import { EffectFailedError } from "../ports/effect-errors.ts";
 import { checkTimeLimit } from "../ports/limits.ts";
 import type { EffectOptions, EffectWork } from "../ports/middleware.ts";
 import { type RunSession, record } from "../session/session.ts";
+import { effectKey } from "../tracing/spans/span.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { perform, withinTime } from "./perform.ts";
 import { asEffect } from "./within-effect.ts";

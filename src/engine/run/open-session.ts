@@ -10,7 +10,6 @@ import { thisProcess } from "../../log/writer/owner.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { newRunRecord, type RunRecord } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
-import { RunSpans } from "../../spans/run-spans.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
 import type { EngineOptions } from "../options/engine.ts";
@@ -26,6 +25,7 @@ import { RunClock } from "../session/run-clock.ts";
 import { RunFold } from "../session/run-fold.ts";
 import { createCounters, type LiveRun, type RunSession } from "../session/session.ts";
 import { RunTracing } from "../tracing/run-tracing.ts";
+import { RunSpans } from "../tracing/spans/run-spans.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { partTeller } from "./part-teller.ts";
 

@@ -1,4 +1,4 @@
-import type { SpanAttributes } from "../../spans/span.ts";
+import type { SpanAttributes } from "./spans/span.ts";
 
 /**
  * The parts of `@opentelemetry/api` that tracing uses, by their shape: a program without that package needs none of its types, and

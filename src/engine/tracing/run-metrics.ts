@@ -1,5 +1,5 @@
-import type { SpanAttributes, SpanEnd, SpanKey, SpanStart } from "../../spans/span.ts";
 import type { OtelLabels, OtelMeter } from "./open-telemetry.ts";
+import type { SpanAttributes, SpanEnd, SpanKey, SpanStart } from "./spans/span.ts";
 import type { Tracing } from "./tracing.ts";
 
 /** Measures what spans say, under the names of the conventions, and under the older ones that most dashboards read. */

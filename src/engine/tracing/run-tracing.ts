@@ -2,8 +2,6 @@ import type { JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { TraceIds } from "../../domain/events/run-events.ts";
-import type { RunSpans, SpanKnowledge } from "../../spans/run-spans.ts";
-import { partKey, type SpanChange, type SpanEnd, type SpanKey, type SpanStart } from "../../spans/span.ts";
 import {
   type OtelContext,
   type OtelSpan,
@@ -13,6 +11,8 @@ import {
   statusError,
 } from "./open-telemetry.ts";
 import { type Meter, meterOf } from "./run-metrics.ts";
+import type { RunSpans, SpanKnowledge } from "./spans/run-spans.ts";
+import { partKey, type SpanChange, type SpanEnd, type SpanKey, type SpanStart } from "./spans/span.ts";
 import type { Tracing } from "./tracing.ts";
 
 type Traced = { readonly start: SpanStart; readonly span: OtelSpan; readonly context: OtelContext };

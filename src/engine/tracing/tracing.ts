@@ -9,9 +9,9 @@ import {
   required,
   textOf,
 } from "../../base/options.ts";
-import type { SpanAttributes } from "../../spans/span.ts";
-import { cacheWriteNames, type SpanOptions, type TracingService, tracingServices } from "../../spans/span-options.ts";
 import type { OpenTelemetryApi, OpenTelemetryLogs } from "./open-telemetry.ts";
+import type { SpanAttributes } from "./spans/span.ts";
+import { cacheWriteNames, type SpanOptions, type TracingService, tracingServices } from "./spans/span-options.ts";
 
 /** Traces the runs of an engine with OpenTelemetry: see docs/TRACING.md. */
 export type TracingConfig = {

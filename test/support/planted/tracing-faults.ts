@@ -46,14 +46,14 @@ export const tracingFaults: readonly PlantedFault[] = [
   },
   {
     of: "the text of an error is told without content",
-    file: "spans/run-spans.ts",
+    file: "engine/tracing/spans/run-spans.ts",
     find: "const errorMessage = this.#options.hasContent ? data.message : null;",
     put: "const errorMessage = data.message;",
     suite: "engine/tracing/live",
   },
   {
     of: "cached tokens are counted twice for Langfuse",
-    file: "spans/answer-attributes.ts",
+    file: "engine/tracing/spans/answer-attributes.ts",
     find: "input: Math.max(0, input - cacheRead - cacheWritten),",
     put: "input,",
     suite: "engine/tracing/services",

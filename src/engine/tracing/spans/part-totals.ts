@@ -1,4 +1,4 @@
-import type { ReportedUsage } from "../domain/events/shared.ts";
+import type { ReportedUsage } from "../../../domain/events/shared.ts";
 import { addTokens, noTokens, type SpanTokens, tokenAttributes, tokensOf } from "./answer-attributes.ts";
 import type { SpanAttributes } from "./span.ts";
 import type { SpanOptions } from "./span-options.ts";

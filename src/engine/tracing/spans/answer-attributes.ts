@@ -1,5 +1,5 @@
-import type { InferenceFailedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
-import type { ReportedUsage } from "../domain/events/shared.ts";
+import type { InferenceFailedData, ResponseReceivedData } from "../../../domain/events/inference-events.ts";
+import type { ReportedUsage } from "../../../domain/events/shared.ts";
 import type { SpanAttributes } from "./span.ts";
 import type { SpanOptions } from "./span-options.ts";
 

@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from "../base/json.ts";
-import type { Block } from "../domain/block.ts";
-import { resultParts, saidIn } from "../domain/message-content.ts";
+import type { JsonObject, JsonValue } from "../../../base/json.ts";
+import type { Block } from "../../../domain/block.ts";
+import { resultParts, saidIn } from "../../../domain/message-content.ts";
 import type { SpanAttributes } from "./span.ts";
 import type { SpanOptions } from "./span-options.ts";
 

@@ -1,5 +1,5 @@
-import { blockFromJson } from "../domain/block-json.ts";
-import type { ConversationEventOf } from "../domain/events/event.ts";
+import { blockFromJson } from "../../../domain/block-json.ts";
+import type { ConversationEventOf } from "../../../domain/events/event.ts";
 import { type Ending, endedWell } from "./open-spans.ts";
 import { effectKey, type SpanKey, toolKey } from "./span.ts";
 import { resultContent } from "./span-content.ts";

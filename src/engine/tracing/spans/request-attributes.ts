@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
-import type { Decision, InferenceRequestedData } from "../domain/events/inference-events.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json.ts";
+import type { Decision, InferenceRequestedData } from "../../../domain/events/inference-events.ts";
 import type { SpanAttributes } from "./span.ts";
 
 /** Where the wires have what the conventions name. The first place that has a value of the type counts. */

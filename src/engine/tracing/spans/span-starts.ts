@@ -1,10 +1,10 @@
-import type { JsonObject } from "../base/json.ts";
-import type { Block } from "../domain/block.ts";
-import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
-import type { ConversationEventOf } from "../domain/events/event.ts";
-import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { isAside } from "../domain/frame.ts";
+import type { JsonObject } from "../../../base/json.ts";
+import type { Block } from "../../../domain/block.ts";
+import { type BlockJson, blockFromJson } from "../../../domain/block-json.ts";
+import type { ConversationEventOf } from "../../../domain/events/event.ts";
+import type { InferenceRequestedData } from "../../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../../domain/events/recorded.ts";
+import { isAside } from "../../../domain/frame.ts";
 import { modelOf, providerName, requestAttributes, settingsAttributes } from "./request-attributes.ts";
 import { type SpanOf, serviceAttributes } from "./service-attributes.ts";
 import { effectKey, partKey, requestKey, type SpanAttributes, type SpanKey, type SpanStart, toolKey } from "./span.ts";

@@ -1,4 +1,4 @@
-import type { TraceIds } from "../domain/events/run-events.ts";
+import type { TraceIds } from "../../../domain/events/run-events.ts";
 
 /** What a span says besides its name and times, as OpenTelemetry's attributes. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;

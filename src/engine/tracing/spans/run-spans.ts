@@ -1,9 +1,9 @@
-import type { JsonObject } from "../base/json.ts";
-import type { Block } from "../domain/block.ts";
-import { blockFromJson } from "../domain/block-json.ts";
-import type { ConversationEventOf } from "../domain/events/event.ts";
-import type { InferenceFailedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { JsonObject } from "../../../base/json.ts";
+import type { Block } from "../../../domain/block.ts";
+import { blockFromJson } from "../../../domain/block-json.ts";
+import type { ConversationEventOf } from "../../../domain/events/event.ts";
+import type { InferenceFailedData, ResponseReceivedData } from "../../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../../domain/events/recorded.ts";
 import { failureAttributes, responseAttributes } from "./answer-attributes.ts";
 import { type Ending, endedWell, OpenSpans } from "./open-spans.ts";
 import { PartTotals } from "./part-totals.ts";
