@@ -5,7 +5,7 @@ import { copyConversations } from "../src/carry/copy.ts";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/options/create-engine.ts";
-import { foldWhole } from "../src/log/fold/fold.ts";
+import { foldWhole } from "../src/log/aggregate/fold.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { createProjector } from "../src/log/read-models/projector.ts";
 import { conversationList } from "../src/projections/conversation-list.ts";
 import { usage } from "../src/projections/usage.ts";
-import { createProjector } from "../src/read-models/projector.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { createMemoryViews } from "../src/stores/memory/views.ts";
 import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts";

@@ -109,7 +109,7 @@ export type { OpenTelemetryApi, OpenTelemetryLogs } from "./engine/tracing/open-
 export type { SpanAttributes } from "./engine/tracing/spans/span.ts";
 export type { TracingService } from "./engine/tracing/spans/span-options.ts";
 export type { TracedRun, TracingConfig } from "./engine/tracing/tracing.ts";
-export type { AccessRequest, Authorize, ErasureRequest, MayErase } from "./log/authorized-store.ts";
+export type { AccessRequest, Authorize, ErasureRequest, MayErase } from "./log/access/authorized-store.ts";
 export { StoreUnavailableError } from "./log/ports/store-errors.ts";
 export { RunInProgressError } from "./log/writer/owner.ts";
 export type { SkipOutcome } from "./log/writer/skip-event.ts";

@@ -63,7 +63,7 @@ export async function openEvents(url: string, options: OpenEventsOptions): Promi
  */
 export async function tellUnfinished(events: EventStore, continuing?: string): Promise<void> {
   if (events.erase === undefined) return;
-  const { unfinishedErasures } = await import("./records/erasures.ts");
+  const { unfinishedErasures } = await import("./log/system-streams/erasures.ts");
   for (const { orderId } of await unfinishedErasures(events)) {
     if (orderId === continuing) continue;
     process.emitWarning(

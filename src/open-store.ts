@@ -1,6 +1,6 @@
 import { allOf, anything, checkFunction, checkText, checkWhole, choiceOf, kindOf, optionsOf } from "./base/options.ts";
 import { type StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
-import { type Authorize, authorizedStore, type MayErase } from "./log/authorized-store.ts";
+import { type Authorize, authorizedStore, type MayErase } from "./log/access/authorized-store.ts";
 import type { EventStore } from "./log/ports/event-store.ts";
 import { type OpenEventsOptions, openEvents, tellUnfinished } from "./open-events.ts";
 

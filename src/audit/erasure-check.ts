@@ -5,7 +5,7 @@ import { decodeData } from "../log/codec/data.ts";
 import { contentErasedSchema, orderIdIn } from "../log/codec/erased.ts";
 import { erasedLinesOf, hasErasedLine } from "../log/codec/lines.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
-import { type ErasureOrder, erasureOrders, isOrdered, readErasureOrder } from "../records/erasures.ts";
+import { type ErasureOrder, erasureOrders, isOrdered, readErasureOrder } from "../log/system-streams/erasures.ts";
 
 /** An erased line that no order of the store explains, or an order that was not carried out. */
 export type UnexplainedHole = { readonly revision: number; readonly words: string };

@@ -9,9 +9,9 @@ import { isOfTheStore } from "../log/codec/recorded.ts";
 import { type ForkPoint, statedFork } from "../log/history/lineage.ts";
 import { type RecordedSkip, SkippedEvents, skipsOf } from "../log/history/skipped-events.ts";
 import { type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
+import type { RowProjector } from "../log/read-models/row-projector.ts";
+import type { ErasureOrder } from "../log/system-streams/erasures.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import type { RowProjector } from "../read-models/row-projector.ts";
-import type { ErasureOrder } from "../records/erasures.ts";
 import { orderedConversations, removedBlobs } from "./erasure-check.ts";
 import { StreamCheck, type StreamOptions, type StreamProblem } from "./stream-check.ts";
 

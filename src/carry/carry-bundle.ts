@@ -3,7 +3,7 @@ import { linesOf } from "../base/lines.ts";
 import { anything, checkFlag, checkFunction, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { ConversationId } from "../domain/ids.ts";
-import { orderStreams } from "../records/exports.ts";
+import { orderStreams } from "../log/system-streams/exports.ts";
 import { bundleLines, bundleSource, readBundleHeader } from "./bundle.ts";
 import {
   type CopiedStream,

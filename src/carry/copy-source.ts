@@ -14,7 +14,7 @@ import type { BlobReference } from "../log/codec/references.ts";
 import { lastAtOf, parentOf } from "../log/history/parent.ts";
 import { type Envelope, type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
 import { StoreCorruptedError } from "../log/ports/store-errors.ts";
-import { erasureOrders, erasureStream } from "../records/erasures.ts";
+import { erasureOrders, erasureStream } from "../log/system-streams/erasures.ts";
 
 export type StreamHead = { readonly stream: string; readonly head: Head };
 

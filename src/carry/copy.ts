@@ -9,7 +9,7 @@ import { headOf } from "../log/codec/idempotent-append.ts";
 import type { BlobReference } from "../log/codec/references.ts";
 import { maxAppendBytes } from "../log/ports/event-bounds.ts";
 import { type Envelope, type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
-import { type ExportMade, orderedSince, orderStreams, recordExport } from "../records/exports.ts";
+import { type ExportMade, orderedSince, orderStreams, recordExport } from "../log/system-streams/exports.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 
 export type CopyOptions = {

@@ -1,7 +1,7 @@
 import { anything, checkFlag, checkFunction, choiceOf, kindOf, optionsOf, textOf } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { cacheWriteNames, type TracingService, tracingServices } from "../engine/tracing/spans/span-options.ts";
-import { orderStreams } from "../records/exports.ts";
+import { orderStreams } from "../log/system-streams/exports.ts";
 import { carriedIn, checkOpenStores, type OpenStore, recordCarried } from "./copy.ts";
 import { openStoreSource } from "./copy-source.ts";
 import { otlpPieces, type SpansOfConversation } from "./otlp.ts";

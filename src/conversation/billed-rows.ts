@@ -2,12 +2,12 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isErased } from "../log/codec/erased.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
+import { foldStreamNow } from "../log/read-models/key-fold.ts";
+import type { CatchUpOptions, RowProjector } from "../log/read-models/row-projector.ts";
+import { erasureOrders } from "../log/system-streams/erasures.ts";
 import { type BillDetail, type BillView, billOf, cellsOf, childrenOf } from "../projections/bill.ts";
 import type { Projection } from "../projections/projection.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
-import { foldStreamNow } from "../read-models/key-fold.ts";
-import type { CatchUpOptions, RowProjector } from "../read-models/row-projector.ts";
-import { erasureOrders } from "../records/erasures.ts";
 import type { Billed } from "./bill-names.ts";
 import { withRows } from "./rows.ts";
 

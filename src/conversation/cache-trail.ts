@@ -5,7 +5,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { quotedCalls } from "../engine/planning/late-result.ts";
 import { hasErasedBody, inputTurn, outgoingTurn } from "../engine/recorded/recorded-request.ts";
-import type { Follower } from "../log/fold/fold.ts";
+import type { Follower } from "../log/aggregate/fold.ts";
 import { partsOf as tokenPartsOf } from "../projections/billed-parts.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { RunPasses } from "../projections/run-passes.ts";

@@ -12,6 +12,7 @@ import {
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { ListedPage, ListRange, PlaceInList } from "../log/ports/view-store.ts";
+import type { ListedView } from "../log/read-models/row-projector.ts";
 import { lifeIn } from "../log/writer/owner.ts";
 import {
   type ConversationListView,
@@ -24,7 +25,6 @@ import {
 } from "../projections/conversation-list.ts";
 import type { ListedRun, ListedWaiting } from "../projections/listed-run.ts";
 import type { Waiting } from "../projections/waiting.ts";
-import type { ListedView } from "../read-models/row-projector.ts";
 import { withRows } from "./rows.ts";
 
 /** Which conversations to list. */

@@ -1,13 +1,13 @@
 import type { CacheLoss } from "../domain/events/inference-events.ts";
 import { recordedLoss } from "../engine/recorded/cache-loss.ts";
-import { foldWhole } from "../log/fold/fold.ts";
+import { foldWhole } from "../log/aggregate/fold.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
+import { createRowProjector, type RowProjector } from "../log/read-models/row-projector.ts";
 import { type BillView, billOf, cellsOf } from "../projections/bill.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import type { Projection } from "../projections/projection.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
-import { createRowProjector, type RowProjector } from "../read-models/row-projector.ts";
 import type { AnyProjector } from "./any-projector.ts";
 
 /** What requests of older versions gave up of earlier prompts, by their ids: found by a fold of the whole conversation. */

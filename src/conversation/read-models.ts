@@ -1,12 +1,12 @@
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
+import { createRowProjector } from "../log/read-models/row-projector.ts";
 import { billOf } from "../projections/bill.ts";
 import { conversationList } from "../projections/conversation-list.ts";
 import { rowsOfStream, searchTexts } from "../projections/search-texts.ts";
 import { usage } from "../projections/usage.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
-import { createRowProjector } from "../read-models/row-projector.ts";
 import type { AnyProjector } from "./any-projector.ts";
 import { cacheProjector } from "./looked-at.ts";
 

@@ -6,7 +6,7 @@ import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import { omit } from "../engine/planning/repairs.ts";
 import { type ReasoningFate, reasoningFates } from "../engine/recorded/reasoning-survival.ts";
 import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/recorded/reasoning-trail.ts";
-import type { Follower } from "../log/fold/fold.ts";
+import type { Follower } from "../log/aggregate/fold.ts";
 import { declaredSettingsOf } from "../projections/server-contexts.ts";
 
 /** A reasoning block of a Turn that was sent, or would be, and what happened to it. */

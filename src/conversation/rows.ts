@@ -1,7 +1,7 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
+import { type CatchUpOptions, createRowProjector, type RowProjector } from "../log/read-models/row-projector.ts";
 import type { Projection } from "../projections/projection.ts";
-import { type CatchUpOptions, createRowProjector, type RowProjector } from "../read-models/row-projector.ts";
 import { createMemoryViews } from "../stores/memory/views.ts";
 
 /**

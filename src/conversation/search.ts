@@ -9,6 +9,7 @@ import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { lookAt } from "../log/history/read-events.ts";
 import { envelopeAt } from "../log/ports/event-store.ts";
+import type { RowProjector } from "../log/read-models/row-projector.ts";
 import { type ConversationListView, conversationList } from "../projections/conversation-list.ts";
 import {
   type SearchText,
@@ -17,7 +18,6 @@ import {
   streamOfRow,
   textAt,
 } from "../projections/search-texts.ts";
-import type { RowProjector } from "../read-models/row-projector.ts";
 import { hasLabels, labelValues } from "./list.ts";
 import { withRows } from "./rows.ts";
 

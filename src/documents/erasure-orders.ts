@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { EventStore } from "../log/ports/event-store.ts";
-import { type ErasureOrder, erasureOrders } from "../records/erasures.ts";
+import { type ErasureOrder, erasureOrders } from "../log/system-streams/erasures.ts";
 import type { eraseDocument } from "./erasing.ts";
 
 /** An order of erasure, as `turnlog erase` lists it. */

@@ -15,5 +15,5 @@ export {
 export type { ErasurePlan, PlannedConversation, PlannedLines } from "../erasure/plan.ts";
 export { type ErasureReceipt, receiptText } from "../erasure/receipt.ts";
 export { ConversationErasedError } from "../log/codec/erased.ts";
-export { type ErasureOrder, type ErasureOrdered, erasureOrders } from "../records/erasures.ts";
-export type { ExportMade, RecordedExport } from "../records/exports.ts";
+export { type ErasureOrder, type ErasureOrdered, erasureOrders } from "../log/system-streams/erasures.ts";
+export type { ExportMade, RecordedExport } from "../log/system-streams/exports.ts";

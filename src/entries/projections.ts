@@ -13,6 +13,11 @@ export type {
   QuarantinedEvent,
   ViewStore,
 } from "../log/ports/view-store.ts";
+export type { MismatchedRow } from "../log/read-models/mismatched-rows.ts";
+export type { ProjectedView } from "../log/read-models/projected-view.ts";
+export { createProjector, type Projector } from "../log/read-models/projector.ts";
+export type { CatchUpOptions, ListedView, ProjectorOptions } from "../log/read-models/row-projector.ts";
+export type { ProjectorStatus } from "../log/read-models/status.ts";
 export {
   type ContextBytes,
   type ConversationListView,
@@ -26,9 +31,4 @@ export type { AskedAnchor } from "../projections/exchange-context.ts";
 export type { ListedRun, ListedWaiting } from "../projections/listed-run.ts";
 export { byStream, type Projection, type RowPlace } from "../projections/projection.ts";
 export { type UsageOfRequest, type UsageRow, type UsageView, usage, usageByDay } from "../projections/usage.ts";
-export type { MismatchedRow } from "../read-models/mismatched-rows.ts";
-export type { ProjectedView } from "../read-models/projected-view.ts";
-export { createProjector, type Projector } from "../read-models/projector.ts";
-export type { CatchUpOptions, ListedView, ProjectorOptions } from "../read-models/row-projector.ts";
-export type { ProjectorStatus } from "../read-models/status.ts";
 export { createMemoryViews, type MemoryViews } from "../stores/memory/views.ts";

@@ -12,11 +12,11 @@ import {
   recordedRequest,
   requestOf,
 } from "../engine/recorded/recorded-request.ts";
+import { foldWhole } from "../log/aggregate/fold.ts";
 import { decodeData } from "../log/codec/data.ts";
 import { contentLines } from "../log/codec/line-places.ts";
 import { linesOf, withErasedLines } from "../log/codec/lines.ts";
 import { isOfTheStore } from "../log/codec/recorded.ts";
-import { foldWhole } from "../log/fold/fold.ts";
 import { type EventStore, envelopeAt } from "../log/ports/event-store.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { LinePlaces } from "./line-places.ts";

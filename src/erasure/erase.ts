@@ -8,14 +8,14 @@ import { randomId } from "../log/codec/ids.ts";
 import { forgetNames } from "../log/codec/stream-names.ts";
 import type { EventStore, Head } from "../log/ports/event-store.ts";
 import { StoreUnavailableError } from "../log/ports/store-errors.ts";
-import { appendMade, appendRecord } from "../records/append-record.ts";
+import { appendMade, appendRecord } from "../log/system-streams/append-record.ts";
 import {
   type ErasureOrder,
   type ErasureOrdered,
   erasureCodeSchema,
   erasureStream,
   readErasureOrder,
-} from "../records/erasures.ts";
+} from "../log/system-streams/erasures.ts";
 import { fencesFor, isFenced, operatorOf } from "./fences.ts";
 import { bereftForkIn, blobStreamsIn, type ErasurePlan, mustErase } from "./plan.ts";
 import type { ErasureReceipt } from "./receipt.ts";

@@ -13,7 +13,7 @@ import {
   type LineErasure,
   type PreparedAppend,
 } from "../log/ports/event-store.ts";
-import type { ErasureOrder, ErasureOrdered } from "../records/erasures.ts";
+import type { ErasureOrder, ErasureOrdered } from "../log/system-streams/erasures.ts";
 
 export const operatorOf = ({ by }: Pick<ErasureOrdered, "by">): Actor => ({ kind: "operator", name: by });
 

@@ -6,7 +6,7 @@ import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
 import { isOfTheStore } from "../log/codec/recorded.ts";
 import { type Families, readFamilies } from "../log/history/families.ts";
 import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../log/ports/event-store.ts";
-import { exportsOf, type RecordedExport } from "../records/exports.ts";
+import { exportsOf, type RecordedExport } from "../log/system-streams/exports.ts";
 import { type FoundLines, findLines, type LineTarget } from "./find-lines.ts";
 import { refused } from "./refused.ts";
 

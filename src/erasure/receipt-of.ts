@@ -2,8 +2,8 @@ import { counted } from "../base/counted.ts";
 import { countLines } from "../domain/events/erased-places.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { type ErasureResult, type EventStore, envelopeAt } from "../log/ports/event-store.ts";
-import type { ErasureOrder } from "../records/erasures.ts";
-import { exportsOf, type RecordedExport } from "../records/exports.ts";
+import type { ErasureOrder } from "../log/system-streams/erasures.ts";
+import { exportsOf, type RecordedExport } from "../log/system-streams/exports.ts";
 import { type ErasureReceipt, erasureReceiptSchema } from "./receipt.ts";
 
 /** The outcome of the steps of an erasure, for its receipt. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { erasedPlacesSchema } from "../domain/events/erased-places.ts";
 import { conversationIdSchema } from "../domain/ids.ts";
-import { exportMadeSchema } from "../records/exports.ts";
+import { exportMadeSchema } from "../log/system-streams/exports.ts";
 
 const headSchema = z.strictObject({ revision: z.int().nonnegative(), digest: z.string() });
 const count = z.int().nonnegative();

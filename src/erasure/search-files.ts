@@ -6,7 +6,7 @@ import { conversationStream } from "../domain/ids.ts";
 import { decodeData } from "../log/codec/data.ts";
 import { contentLines } from "../log/codec/line-places.ts";
 import { type EventStore, envelopeAt, type StoredEnvelope } from "../log/ports/event-store.ts";
-import type { ErasureOrdered } from "../records/erasures.ts";
+import type { ErasureOrdered } from "../log/system-streams/erasures.ts";
 import { Fragments, formsOf } from "./fragments.ts";
 
 /** What a search of the store's files for the erased texts has found. */

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { ViewRow, ViewStore } from "../../src/log/ports/view-store.ts";
+import { createProjector } from "../../src/log/read-models/projector.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { searchTexts } from "../../src/projections/search-texts.ts";
 import { usage } from "../../src/projections/usage.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { createMemoryViews } from "../../src/stores/memory/views.ts";
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { ErasingStore } from "../../src/log/ports/event-store.ts";
-import { unfinishedErasures } from "../../src/records/erasures.ts";
+import { unfinishedErasures } from "../../src/log/system-streams/erasures.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -6,7 +6,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
-import { authorizedStore } from "../../src/log/authorized-store.ts";
+import { authorizedStore } from "../../src/log/access/authorized-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import type { ScriptedAnswer } from "../../src/providers/scripted/scripted-answer.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

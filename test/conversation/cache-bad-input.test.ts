@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/base/json.ts";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
-import { authorizedStore } from "../../src/log/authorized-store.ts";
+import { authorizedStore } from "../../src/log/access/authorized-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { damages } from "../support/log/damaged-copy.ts";

@@ -4,9 +4,9 @@ import * as z from "zod";
 import { type ListOptions, listedStates } from "../../src/conversation/list.ts";
 import { ProviderError } from "../../src/engine/ports/provider-error.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
+import { createProjector } from "../../src/log/read-models/projector.ts";
 import { openStore } from "../../src/open-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
 import { cases, firstSeed } from "../support/cases.ts";
 import { createWorkshop, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
 

@@ -4,7 +4,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
 import type { ErasureReceipt } from "../../src/erasure/receipt.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
-import { erasureOrders, unfinishedErasures } from "../../src/records/erasures.ts";
+import { erasureOrders, unfinishedErasures } from "../../src/log/system-streams/erasures.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { cases } from "../support/cases.ts";

@@ -4,7 +4,7 @@ import { isJsonList, isJsonObject, type JsonValue, parseJson } from "../../src/b
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { isSignedBy, newKeys, readSigningKey, readVerifyingKey, signNote, textOfNote } from "../../src/erasure/note.ts";
 import { receiptText } from "../../src/erasure/receipt.ts";
-import { recordExport } from "../../src/records/exports.ts";
+import { recordExport } from "../../src/log/system-streams/exports.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { cases } from "../support/cases.ts";
 import { turnlogHere } from "../support/cli/command.ts";

@@ -4,7 +4,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { erasureReceiptSchema } from "../../src/erasure/receipt.ts";
 import type { ErasingStore } from "../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
-import { erasureOrders, unfinishedErasures } from "../../src/records/erasures.ts";
+import { erasureOrders, unfinishedErasures } from "../../src/log/system-streams/erasures.ts";
 import { storeError } from "../../src/stores/sqlite/errors.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../support/cli/command.ts";

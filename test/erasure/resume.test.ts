@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { ErasingStore } from "../../src/log/ports/event-store.ts";
-import { erasureOrders, unfinishedErasures } from "../../src/records/erasures.ts";
+import { erasureOrders, unfinishedErasures } from "../../src/log/system-streams/erasures.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { createSecrets, foundIn, saySecrets } from "../support/erasure/secrets.ts";

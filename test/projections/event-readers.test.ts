@@ -11,7 +11,7 @@ const eventTypes: ReadonlySet<string> = new Set(conversationEventSchema.options.
 const predicates: ReadonlySet<string> = new Set(["isRunEnd", "isRequest"]);
 
 /** Only these change state by the type of an event. */
-const isFold = (file: string): boolean => file.startsWith("projections/") || file.startsWith("log/fold/");
+const isFold = (file: string): boolean => file.startsWith("projections/") || file.startsWith("log/aggregate/");
 
 /** `z.literal("RunStarted")`: how the type is declared. */
 const isSchema = (node: ts.Node): boolean => ts.isCallExpression(node) && node.expression.getText() === "z.literal";
@@ -59,7 +59,7 @@ test("every file that reads the type of an event is a fold, or in the list with 
   expect(readers.length).toBeGreaterThan(30);
   expect(
     readers.filter((file) => !(file in eventReaders)),
-    "these files read the type of an event: if one changes state by it, move that to src/projections or src/log/fold and ask the view; else add the file to test/support/projections/event-readers.ts with the reason",
+    "these files read the type of an event: if one changes state by it, move that to src/projections or src/log/aggregate and ask the view; else add the file to test/support/projections/event-readers.ts with the reason",
   ).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { counted } from "../../base/counted.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { backupDocument } from "../../documents/stores.ts";
-import { recordExport } from "../../records/exports.ts";
+import { recordExport } from "../../log/system-streams/exports.ts";
 import { isPostgresAddress, parsePostgresAddress } from "../../stores/postgres/address.ts";
 import { sqliteFile } from "../../stores/sqlite/address.ts";
 import { backUpStore, restoreStore, type WrittenFile } from "../../stores/sqlite/backup.ts";

@@ -4,7 +4,7 @@ import { parseJson } from "../../base/json.ts";
 import { noSignatures, readVerifyingKey, signatureProblem, signaturesOf, textOfNote } from "../../erasure/note.ts";
 import { type ErasureReceipt, erasureReceiptSchema } from "../../erasure/receipt.ts";
 import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
-import { recordedReceipts } from "../../records/erasures.ts";
+import { recordedReceipts } from "../../log/system-streams/erasures.ts";
 import type { CliContext } from "../context.ts";
 import { UsageError } from "../exit-codes.ts";
 

@@ -2,9 +2,9 @@ import { Block } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { Turn } from "../../domain/turn.ts";
+import type { ConversationFold } from "../aggregate/conversation-fold.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { readEvent } from "../codec/recorded.ts";
-import type { ConversationFold } from "../fold/conversation-fold.ts";
 import { blockPlaceOf } from "./chunks.ts";
 
 /** Up to this many events between two needed ones are read too, instead of a second read: a store reads by pages. */

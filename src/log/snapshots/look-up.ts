@@ -2,8 +2,8 @@ import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.
 import type { BlockId } from "../../domain/ids.ts";
 import { namedByEvents, namesIn } from "../../domain/names.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
+import { completedRun } from "../aggregate/conversation-fold.ts";
 import type { EventReader } from "../codec/event-log.ts";
-import { completedRun } from "../fold/conversation-fold.ts";
 import { recordedAt } from "../history/read-events.ts";
 import { envelopeAt } from "../ports/event-store.ts";
 import type { RestoredFold } from "./restore.ts";

@@ -2,7 +2,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { namesIn } from "../../domain/names.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { NameEntry } from "../fold/names.ts";
+import type { NameEntry } from "../aggregate/names.ts";
 import { firstLetters, keyOfName, type NameList, readNames } from "./names.ts";
 
 /**

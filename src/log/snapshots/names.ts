@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../base/sha256.ts";
-import type { NameEntry, NameKind, Names } from "../fold/names.ts";
+import type { NameEntry, NameKind, Names } from "../aggregate/names.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type ListRef, readList } from "./lists.ts";
 

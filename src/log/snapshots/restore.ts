@@ -1,6 +1,6 @@
 import type { BlockNames } from "../../domain/block-names.ts";
 import { Turn } from "../../domain/turn.ts";
-import { ConversationFold } from "../fold/conversation-fold.ts";
+import { ConversationFold } from "../aggregate/conversation-fold.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { turnOfChunks } from "./chunks.ts";

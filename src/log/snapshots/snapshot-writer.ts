@@ -1,7 +1,7 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { savedAnswers } from "../../projections/conversation-view.ts";
 import type { StreamRevision } from "../../projections/server-contexts.ts";
-import type { ConversationFold } from "../fold/conversation-fold.ts";
+import type { ConversationFold } from "../aggregate/conversation-fold.ts";
 import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type Chunk, type ChunkRef, chunksOf, chunkText, cutTurn, notePlaces, refOf } from "./chunks.ts";

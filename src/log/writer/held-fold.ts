@@ -4,9 +4,9 @@ import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
+import type { ConversationFold } from "../aggregate/conversation-fold.ts";
+import { takeEvent } from "../aggregate/fold.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import type { ConversationFold } from "../fold/conversation-fold.ts";
-import { takeEvent } from "../fold/fold.ts";
 import { readHistory } from "../history/lineage.ts";
 import { foldAnew, newFold, type OpenFold, openFold } from "../snapshots/open.ts";
 

@@ -1,5 +1,5 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import type { AccessRequest } from "../../log/authorized-store.ts";
+import type { AccessRequest } from "../../log/access/authorized-store.ts";
 import {
   EventTooLargeError,
   StoreCorruptedError,

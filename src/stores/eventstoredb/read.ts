@@ -1,4 +1,4 @@
-import type { AccessRequest } from "../../log/authorized-store.ts";
+import type { AccessRequest } from "../../log/access/authorized-store.ts";
 import type { Head, ReadLogOptions, ReadStreamOptions, StoredEnvelope } from "../../log/ports/event-store.ts";
 import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { envelopeOf } from "./envelope.ts";

@@ -1,4 +1,4 @@
-import type { AccessRequest } from "../../log/authorized-store.ts";
+import type { AccessRequest } from "../../log/access/authorized-store.ts";
 import { StoreClosedError } from "../../log/ports/store-errors.ts";
 import { type Address, createNames, type ParameterNames } from "./address.ts";
 import type { Connection } from "./connection.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import type { AccessRequest } from "../../../src/log/authorized-store.ts";
-import { authorizedStore } from "../../../src/log/authorized-store.ts";
+import type { AccessRequest } from "../../../src/log/access/authorized-store.ts";
+import { authorizedStore } from "../../../src/log/access/authorized-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { ann, refunds } from "../../support/run/approvals.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { foldWhole } from "../../../src/log/fold/fold.ts";
+import { foldWhole } from "../../../src/log/aggregate/fold.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 
 const long = "a long message ".repeat(140);

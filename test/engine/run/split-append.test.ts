@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { foldWhole } from "../../../src/log/fold/fold.ts";
+import { foldWhole } from "../../../src/log/aggregate/fold.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createWorkshop, eventsOf, typesOf } from "../../support/workshop.ts";
 

@@ -3,7 +3,7 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
+import { ConversationFold } from "../../../src/log/aggregate/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { SavedNames } from "../../../src/log/snapshots/names.ts";

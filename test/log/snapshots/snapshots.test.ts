@@ -6,7 +6,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import type { Engine } from "../../../src/engine/options/engine.ts";
 import type { RunResult } from "../../../src/engine/options/result.ts";
-import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
+import { ConversationFold } from "../../../src/log/aggregate/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore, PreparedAppend } from "../../../src/log/ports/event-store.ts";
 import type { Snapshot, SnapshotKey, SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";

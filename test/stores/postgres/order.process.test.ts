@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { verifyStore } from "../../../src/audit/verify.ts";
 import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { StoredEnvelope } from "../../../src/log/ports/event-store.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
 import { conversationList } from "../../../src/projections/conversation-list.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { createProjector } from "../../../src/read-models/projector.ts";
 import { createPageSize } from "../../../src/stores/postgres/read.ts";
 import { cases, firstSeed, isLong, isRound } from "../../support/cases.ts";
 import { startAside } from "../../support/process.ts";

@@ -1,5 +1,5 @@
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
+import { ConversationFold } from "../../../src/log/aggregate/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import { foldAround } from "../../../src/log/history/skipped-events.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";

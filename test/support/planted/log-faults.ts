@@ -95,7 +95,7 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "settings that were declared before a snapshot are declared again",
-    file: "log/fold/conversation-fold.ts",
+    file: "log/aggregate/conversation-fold.ts",
     find: "isDeclared: (digest) => server.declared.has(digest),",
     put: "isDeclared: (digest) => (server.declared.get(digest)?.revision ?? -1) > (this.base?.revision ?? -1),",
     suite: "log/snapshots/opening",

@@ -211,9 +211,9 @@ export const foldFaults: readonly PlantedFault[] = [
   },
   {
     of: "a projector forgets the views that an event changed",
-    file: "read-models/fold.ts",
+    file: "log/read-models/fold.ts",
     find: "this.#changed.add(state);",
     put: "",
-    suite: "read-models/laws",
+    suite: "log/read-models/laws",
   },
 ];

@@ -1,5 +1,5 @@
 /**
- * The files outside `src/projections` and `src/log/fold` that look at the type of an event, and what for: none of them keeps a state of a
+ * The files outside `src/projections` and `src/log/aggregate` that look at the type of an event, and what for: none of them keeps a state of a
  * conversation that the folds do not have. A file that does belongs into a fold.
  */
 export const eventReaders: Readonly<Record<string, string>> = {
@@ -64,8 +64,8 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "log/writer/held-fold.ts": "decides which events of others a run goes on beside",
   "log/writer/decide-all.ts": "writes settings as what differs from the newest ones",
   "log/writer/notify-forks.ts": "finds which skips a fork has a record of: no fold needs it",
-  "read-models/key-fold.ts": "gives a read model of a fork what its parent declared",
-  "read-models/view-state.ts": "takes a skipped event out of the quarantine of a row",
+  "log/read-models/key-fold.ts": "gives a read model of a fork what its parent declared",
+  "log/read-models/view-state.ts": "takes a skipped event out of the quarantine of a row",
   "rehearsal/play.ts": "counts the strategies of a rehearsal",
   "lab/compare-conversation.ts": "finds what of a run the log cannot answer, and hands on what was said",
   "lab/request-cost.ts": "lists the answers of a run, for what they cost",

@@ -1,9 +1,9 @@
 import { all } from "../../../src/contracts/prepared.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import type { ProjectedView } from "../../../src/log/read-models/projected-view.ts";
+import { createRowProjector, type RowProjector } from "../../../src/log/read-models/row-projector.ts";
 import type { Projection } from "../../../src/projections/projection.ts";
-import type { ProjectedView } from "../../../src/read-models/projected-view.ts";
-import { createRowProjector, type RowProjector } from "../../../src/read-models/row-projector.ts";
 import { createMemoryViews } from "../../../src/stores/memory/views.ts";
 
 /** All that readers see of a projection. */

@@ -1,10 +1,10 @@
-import { isErased } from "../log/codec/erased.ts";
-import { asReading, type Reading, tryToRead } from "../log/codec/recorded.ts";
-import { forksOf, isFork, readHistory } from "../log/history/lineage.ts";
-import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
-import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
-import type { Checkpoint, ViewRow } from "../log/ports/view-store.ts";
-import type { Projection } from "../projections/projection.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { isErased } from "../codec/erased.ts";
+import { asReading, type Reading, tryToRead } from "../codec/recorded.ts";
+import { forksOf, isFork, readHistory } from "../history/lineage.ts";
+import { foldAround, type SkippedEvents } from "../history/skipped-events.ts";
+import { comparePositions, type EventStore, type StoredEnvelope } from "../ports/event-store.ts";
+import type { Checkpoint, ViewRow } from "../ports/view-store.ts";
 import { publishedBuild, untilUndisturbed, type Work } from "./build.ts";
 import { initialState, keyOf, placedRow, takeIn, type ViewState } from "./view-state.ts";
 

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { conversationIdSchema } from "../../src/domain/ids.ts";
-import type { EventStore } from "../../src/log/ports/event-store.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
-import { usage } from "../../src/projections/usage.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
-import { damages } from "../support/log/damaged-copy.ts";
-import { damaging } from "../support/log/damaging-store.ts";
-import { rowsFromScratch, rowsOf, texts } from "../support/read-models/rows.ts";
-import { said, sound, started, stream, type Written, write } from "../support/read-models/written-log.ts";
-import { freshStore, storeKinds } from "../support/workshop.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { conversationIdSchema } from "../../../src/domain/ids.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { usage } from "../../../src/projections/usage.ts";
+import { damages } from "../../support/log/damaged-copy.ts";
+import { damaging } from "../../support/log/damaging-store.ts";
+import { rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";
+import { said, sound, started, stream, type Written, write } from "../../support/read-models/written-log.ts";
+import { freshStore, storeKinds } from "../../support/workshop.ts";
 
 const inheriting = { ...texts, name: "inheriting", lineage: "inherit" as const };
 

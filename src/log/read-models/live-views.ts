@@ -17,8 +17,8 @@ import {
   startWith,
   takeUntil,
 } from "rxjs";
-import { comparePositions } from "../log/ports/event-store.ts";
-import type { ViewRow } from "../log/ports/view-store.ts";
+import { comparePositions } from "../ports/event-store.ts";
+import type { ViewRow } from "../ports/view-store.ts";
 import { type ProjectedView, projectedView } from "./projected-view.ts";
 import type { ViewWatch } from "./row-projector.ts";
 import { rowOf, type ViewState } from "./view-state.ts";

@@ -1,13 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { conversationList } from "../../src/projections/conversation-list.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
-import { maxQuarantined } from "../../src/read-models/view-state.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { changedStore, rowsFromScratch, rowsOf, texts } from "../support/read-models/rows.ts";
-import { beyond, said, sound, started, stream, write } from "../support/read-models/written-log.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { maxQuarantined } from "../../../src/log/read-models/view-state.ts";
+import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { changedStore, rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";
+import { beyond, said, sound, started, stream, write } from "../../support/read-models/written-log.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 test.each(Object.keys(beyond("bad_")))("puts %s into quarantine, degrades its key, and goes on", async (what) => {
   await using store = createMemoryStore();

@@ -1,4 +1,4 @@
-import type { Quarantine, ViewRow } from "../log/ports/view-store.ts";
+import type { Quarantine, ViewRow } from "../ports/view-store.ts";
 
 /** A view as readers get it: a copy that no longer changes. */
 export type ProjectedView<View> = {

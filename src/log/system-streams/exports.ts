@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { messageOf } from "../base/error-message.ts";
-import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
-import { decodeData } from "../log/codec/data.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
+import { messageOf } from "../../base/error-message.ts";
+import { type ConversationId, conversationIdSchema } from "../../domain/ids.ts";
+import { decodeData } from "../codec/data.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import type { EventStore } from "../ports/event-store.ts";
 import { appendRecord } from "./append-record.ts";
 import { erasureStream, readErasureOrder } from "./erasures.ts";
 

@@ -1,6 +1,6 @@
 import type { Observable } from "rxjs";
-import type { EventStore } from "../log/ports/event-store.ts";
-import type { Projection } from "../projections/projection.ts";
+import type { Projection } from "../../projections/projection.ts";
+import type { EventStore } from "../ports/event-store.ts";
 import { LiveViews, newest } from "./live-views.ts";
 import type { ProjectedView } from "./projected-view.ts";
 import { type ProjectorOptions, RowProjector } from "./row-projector.ts";

@@ -1,5 +1,5 @@
-import { comparePositions, type EventStore, ofStream, type StoredEnvelope } from "../log/ports/event-store.ts";
-import type { Checkpoint } from "../log/ports/view-store.ts";
+import { comparePositions, type EventStore, ofStream, type StoredEnvelope } from "../ports/event-store.ts";
+import type { Checkpoint } from "../ports/view-store.ts";
 import type { ViewFold } from "./fold.ts";
 
 /** The events that a projector follows: those of all conversations, or of one stream. */

@@ -1,10 +1,10 @@
-import { canonicalJson } from "../base/canonical-json.ts";
-import type { JsonValue } from "../base/json.ts";
-import { linesErased } from "../log/codec/erased.ts";
-import { comparePositions, type EventStore, envelopeAt } from "../log/ports/event-store.ts";
-import { StoreUnavailableError } from "../log/ports/store-errors.ts";
-import type { Checkpoint, PlacedRow, ViewBuild, ViewRow } from "../log/ports/view-store.ts";
-import type { Projection } from "../projections/projection.ts";
+import { canonicalJson } from "../../base/canonical-json.ts";
+import type { JsonValue } from "../../base/json.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { linesErased } from "../codec/erased.ts";
+import { comparePositions, type EventStore, envelopeAt } from "../ports/event-store.ts";
+import { StoreUnavailableError } from "../ports/store-errors.ts";
+import type { Checkpoint, PlacedRow, ViewBuild, ViewRow } from "../ports/view-store.ts";
 import { isOfThisLog, publishedBuild, readPages, untilUndisturbed, type Work } from "./build.ts";
 import { foldKey, foldStream } from "./key-fold.ts";
 import { keyOf, placedRow } from "./view-state.ts";

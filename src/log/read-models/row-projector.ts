@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isJsonObject } from "../base/json.ts";
-import { anything, checkWhole, kindOf, optionsOf } from "../base/options.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
-import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
-import { StoreClosedError, StoreUnavailableError } from "../log/ports/store-errors.ts";
-import type { ListedPage, ListRange, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
-import type { Projection } from "../projections/projection.ts";
+import { isJsonObject } from "../../base/json.ts";
+import { anything, checkWhole, kindOf, optionsOf } from "../../base/options.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { comparePositions, type EventStore } from "../ports/event-store.ts";
+import { StoreClosedError, StoreUnavailableError } from "../ports/store-errors.ts";
+import type { ListedPage, ListRange, ViewBuild, ViewRow, ViewStore } from "../ports/view-store.ts";
 import { checkVersion, findBuild, publishedBuild, readPages, untilUndisturbed, type Work } from "./build.ts";
 import { ViewFold } from "./fold.ts";
 import type { MismatchedRow } from "./mismatched-rows.ts";

@@ -1,17 +1,17 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { EventStore, StoredEnvelope } from "../../src/log/ports/event-store.ts";
-import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
-import type { ViewStore } from "../../src/log/ports/view-store.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
-import type { Projection } from "../../src/projections/projection.ts";
-import { usage } from "../../src/projections/usage.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { createMemoryViews } from "../../src/stores/memory/views.ts";
-import { changedStore, rowsFromScratch, rowsOf, texts } from "../support/read-models/rows.ts";
-import { surroundedViews } from "../support/read-models/surrounded-views.ts";
-import { type Written, write, writtenLog } from "../support/read-models/written-log.ts";
+import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
+import type { ViewStore } from "../../../src/log/ports/view-store.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { conversationList } from "../../../src/projections/conversation-list.ts";
+import type { Projection } from "../../../src/projections/projection.ts";
+import { usage } from "../../../src/projections/usage.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { createMemoryViews } from "../../../src/stores/memory/views.ts";
+import { changedStore, rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";
+import { surroundedViews } from "../../support/read-models/surrounded-views.ts";
+import { type Written, write, writtenLog } from "../../support/read-models/written-log.ts";
 
 /** Parts of a log, each projected by a projector of its own before the next is written. */
 type Stretches = readonly { readonly events: number; readonly maxEvents: number }[];

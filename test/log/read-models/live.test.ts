@@ -1,16 +1,16 @@
 import { firstValueFrom } from "rxjs";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { StoreClosedError, StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
-import type { ViewStore } from "../../src/log/ports/view-store.ts";
-import type { ProjectedView } from "../../src/read-models/projected-view.ts";
-import { createProjector, type Projector } from "../../src/read-models/projector.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { changedStore, rowsFromScratch, rowsOf, texts } from "../support/read-models/rows.ts";
-import { surroundedViews } from "../support/read-models/surrounded-views.ts";
-import { said, started, stream, write } from "../support/read-models/written-log.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
-import { freshStore, storeKinds } from "../support/workshop.ts";
+import { StoreClosedError, StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
+import type { ViewStore } from "../../../src/log/ports/view-store.ts";
+import type { ProjectedView } from "../../../src/log/read-models/projected-view.ts";
+import { createProjector, type Projector } from "../../../src/log/read-models/projector.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { changedStore, rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";
+import { surroundedViews } from "../../support/read-models/surrounded-views.ts";
+import { said, started, stream, write } from "../../support/read-models/written-log.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+import { freshStore, storeKinds } from "../../support/workshop.ts";
 
 const key = stream("left1");
 type Texts = { readonly texts: readonly string[] };

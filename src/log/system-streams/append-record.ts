@@ -1,7 +1,7 @@
-import type { Actor } from "../domain/actor.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
-import type { AnyEvent } from "../log/codec/prepare.ts";
-import { streamContended } from "../log/writer/conversation-writer.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import type { AnyEvent } from "../codec/prepare.ts";
+import { streamContended } from "../writer/conversation-writer.ts";
 
 /** How often to retry a record if another writer was first. */
 const maxAttempts = 50;

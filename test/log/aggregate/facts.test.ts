@@ -4,7 +4,7 @@ import { AppendDraft, noConversationFacts } from "../../../src/domain/draft.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { type ConversationFacts, effectIn } from "../../../src/domain/facts.ts";
 import { namedByEvents, namesIn } from "../../../src/domain/names.ts";
-import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
+import { ConversationFold } from "../../../src/log/aggregate/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import { cases, firstSeed } from "../../support/cases.ts";
 import { randomConversation } from "../../support/random-conversation.ts";

@@ -1,14 +1,14 @@
 import { copyFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { ViewStore } from "../../src/log/ports/view-store.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { createMemoryViews } from "../../src/stores/memory/views.ts";
-import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { rowsFromScratch, rowsOf, texts } from "../support/read-models/rows.ts";
-import { said, started, write } from "../support/read-models/written-log.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import type { ViewStore } from "../../../src/log/ports/view-store.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { createMemoryViews } from "../../../src/stores/memory/views.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";
+import { said, started, write } from "../../support/read-models/written-log.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const conversation = (name: string) => [started(name), said(name, "one"), said(name, "two")];
 

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { type AccessRequest, authorizedStore } from "../../src/log/authorized-store.ts";
-import type { EventStore } from "../../src/log/ports/event-store.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { createMemoryViews } from "../../src/stores/memory/views.ts";
-import { describeEventStore } from "../support/stores/contract.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { type AccessRequest, authorizedStore } from "../../../src/log/access/authorized-store.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { createMemoryViews } from "../../../src/stores/memory/views.ts";
+import { describeEventStore } from "../../support/stores/contract.ts";
 
 describeEventStore("a store whose hook always says yes", async () => authorizedStore(createMemoryStore(), () => true));
 

@@ -1,8 +1,8 @@
-import { TurnlogError } from "../base/turnlog-error.ts";
-import { type EventStore, envelopeAt } from "../log/ports/event-store.ts";
-import { StoreUnavailableError } from "../log/ports/store-errors.ts";
-import type { Checkpoint, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
-import type { Projection } from "../projections/projection.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { type EventStore, envelopeAt } from "../ports/event-store.ts";
+import { StoreUnavailableError } from "../ports/store-errors.ts";
+import type { Checkpoint, ViewBuild, ViewRow, ViewStore } from "../ports/view-store.ts";
 
 /** What a projector works with. */
 export type Work = {

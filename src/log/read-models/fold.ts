@@ -1,9 +1,9 @@
-import { changesEarlier } from "../domain/events/changes-earlier.ts";
-import { isErased } from "../log/codec/erased.ts";
-import type { Reading, tryToRead } from "../log/codec/recorded.ts";
-import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
-import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
-import type { Projection } from "../projections/projection.ts";
+import { changesEarlier } from "../../domain/events/changes-earlier.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { isErased } from "../codec/erased.ts";
+import type { Reading, tryToRead } from "../codec/recorded.ts";
+import { comparePositions, type EventStore, type StoredEnvelope } from "../ports/event-store.ts";
+import type { Checkpoint, ViewBuild, ViewStore } from "../ports/view-store.ts";
 import { initialState, keyOf, placedRow, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** How many views to keep in memory after the save of their last change. */
@@ -154,7 +154,7 @@ export class ViewFold<View> {
 
   async #takeSlowly(key: string, envelope: StoredEnvelope, begun?: Reading | Promise<Reading>): Promise<void> {
     const { store, projection } = this.#options;
-    this.#tryToRead ??= (await import("../log/codec/recorded.ts")).tryToRead;
+    this.#tryToRead ??= (await import("../codec/recorded.ts")).tryToRead;
     const reading = await (begun ?? this.#tryToRead(store, envelope));
     const { takeNext } = await import("./key-fold.ts");
     const state = await takeNext(store, projection, { key, state: await this.state(key), envelope, reading });

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { conversationIdSchema } from "../../src/domain/ids.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
-import { usage } from "../../src/projections/usage.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { digest } from "../support/projections/recorded-events.ts";
-import { rowsFromScratch, rowsOf, texts } from "../support/read-models/rows.ts";
-import { said, sound, stream, write } from "../support/read-models/written-log.ts";
-import { createWorkshop } from "../support/workshop.ts";
+import { conversationIdSchema } from "../../../src/domain/ids.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { usage } from "../../../src/projections/usage.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { digest } from "../../support/projections/recorded-events.ts";
+import { rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";
+import { said, sound, stream, write } from "../../support/read-models/written-log.ts";
+import { createWorkshop } from "../../support/workshop.ts";
 
 const inheriting = { ...texts, name: "inheriting", lineage: "inherit" as const };
 

@@ -1,8 +1,8 @@
-import { placeOf } from "../log/codec/place.ts";
-import type { Reading } from "../log/codec/recorded.ts";
-import type { StoredEnvelope } from "../log/ports/event-store.ts";
-import type { PlacedRow, Quarantine, ViewRow } from "../log/ports/view-store.ts";
-import type { Projection } from "../projections/projection.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { placeOf } from "../codec/place.ts";
+import type { Reading } from "../codec/recorded.ts";
+import type { StoredEnvelope } from "../ports/event-store.ts";
+import type { PlacedRow, Quarantine, ViewRow } from "../ports/view-store.ts";
 
 /** The view of one key during a fold, and the newest event of the key. */
 export type ViewState<View> = {

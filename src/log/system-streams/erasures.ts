@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { erasedPlacesSchema } from "../domain/events/erased-places.ts";
-import { conversationIdSchema } from "../domain/ids.ts";
-import { decodeData } from "../log/codec/data.ts";
-import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
+import { erasedPlacesSchema } from "../../domain/events/erased-places.ts";
+import { conversationIdSchema } from "../../domain/ids.ts";
+import { decodeData } from "../codec/data.ts";
+import type { EventStore, StoredEnvelope } from "../ports/event-store.ts";
 
 /** The stream of one order. */
 export const erasureStream = (orderId: string): string => `erasure-${orderId}`;

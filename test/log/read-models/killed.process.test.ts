@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { conversationList } from "../../src/projections/conversation-list.ts";
-import { createProjector } from "../../src/read-models/projector.ts";
-import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { isLong, isRound, isTelling, seeds } from "../support/cases.ts";
-import { startAside } from "../support/process.ts";
-import { rowsFromScratch, rowsOf } from "../support/read-models/rows.ts";
-import { type Written, write, writtenLog } from "../support/read-models/written-log.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { isLong, isRound, isTelling, seeds } from "../../support/cases.ts";
+import { startAside } from "../../support/process.ts";
+import { rowsFromScratch, rowsOf } from "../../support/read-models/rows.ts";
+import { type Written, write, writtenLog } from "../../support/read-models/written-log.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 // At each of the steps from the first save and beyond, into what comes while it is live, once.
 const kills = isLong || isRound ? 31 : 15;

@@ -1,5 +1,5 @@
-import { TurnlogError } from "../base/turnlog-error.ts";
-import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
 import {
   type ErasedStream,
   type EventStore,
@@ -7,9 +7,9 @@ import {
   type OrphanEvents,
   ofStream,
   type StoredEnvelope,
-} from "./ports/event-store.ts";
-import type { SnapshotStore } from "./ports/snapshot-store.ts";
-import type { ViewStore } from "./ports/view-store.ts";
+} from "../ports/event-store.ts";
+import type { SnapshotStore } from "../ports/snapshot-store.ts";
+import type { ViewStore } from "../ports/view-store.ts";
 
 /** The access that a caller wants: to one stream, or to all streams with a prefix (`*` for every stream). */
 export type AccessRequest = {
