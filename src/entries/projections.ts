@@ -1,9 +1,9 @@
 /** Read models: rows that follow the log, both turnlog's own and your own. */
 
 export { changes$ } from "../conversation/changes.ts";
+export type { Labels } from "../domain/decider/labels.ts";
 export type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 export { isHole, type ProposedEvent, type ReadEvent, type RecordedEvent } from "../domain/events/recorded.ts";
-export type { Labels } from "../domain/labels.ts";
 export type {
   ListedPage,
   ListRange,

@@ -1,5 +1,5 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { isEndedBySkip } from "../domain/ended-by-skip.ts";
+import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
 import { blobStreamsOf, type ConversationId, conversationOfBlob, conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import { ConversationErasedError, isErased } from "../log/codec/erased.ts";

@@ -1,10 +1,10 @@
 import { dollarText, parseDollars } from "../base/dollars.ts";
 import { type JsonObject, textOrNull } from "../base/json.ts";
-import { isEndedBySkip } from "../domain/ended-by-skip.ts";
+import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
+import { type Labels, labelsAfter } from "../domain/decider/labels.ts";
 import type { CacheLoss, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Counts, ReportedUsage } from "../domain/events/shared.ts";
-import { type Labels, labelsAfter } from "../domain/labels.ts";
 import { addToCells, type BillCell, type BillKey, type BillSums, nothingBilled } from "./bill-cells.ts";
 import { type CountedPart, isFullyTold, partsOf, unansweredPart } from "./billed-parts.ts";
 import { declaredAfter } from "./billed-settings.ts";

@@ -1,7 +1,7 @@
 import type { Actor } from "../domain/actor.ts";
 import { blockFromJson } from "../domain/block-json.ts";
+import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
 import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
-import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";

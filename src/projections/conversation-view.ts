@@ -1,7 +1,7 @@
+import { relabel } from "../domain/decider/labels.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
-import { relabel } from "../domain/labels.ts";
 import { Turn } from "../domain/turn.ts";
 import { applyToClient, type ClientTurnView, clientTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";

@@ -1,5 +1,5 @@
 import { excerpt } from "../base/printable.ts";
-import { isEndedBySkip } from "../domain/ended-by-skip.ts";
+import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
 import type { BlockId } from "../domain/ids.ts";

@@ -1,12 +1,12 @@
 import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
+import { type EffectState, effectIn } from "../domain/decider/facts.ts";
 import { blocksOfEdits } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
 import type { ApprovalDecidedData, ApprovalRequestedData, Settlement } from "../domain/events/tool-events.ts";
-import { type EffectState, effectIn } from "../domain/facts.ts";
 import { isAside } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { applyToTurns, entersTurn } from "./apply-to-turns.ts";

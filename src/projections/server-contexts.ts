@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
+import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
 import { type SettingsBase, wholeSettings } from "../domain/declared-settings.ts";
-import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";

@@ -1,4 +1,4 @@
-import { isEndedBySkip } from "../domain/ended-by-skip.ts";
+import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import { byStream, type Projection } from "./projection.ts";

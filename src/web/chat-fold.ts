@@ -1,10 +1,10 @@
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
+import { type Labels, relabel } from "../domain/decider/labels.ts";
 import { isRunEnd, type RunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { ApprovalRequestedData } from "../domain/events/tool-events.ts";
 import { isAside } from "../domain/frame.ts";
-import { type Labels, relabel } from "../domain/labels.ts";
 import { entersTurn } from "../projections/apply-to-turns.ts";
 import { type ClientTurnView, clientTurn } from "../projections/client-turn.ts";
 import { type Waiting, waitingIn } from "../projections/waiting.ts";

@@ -2,7 +2,7 @@ import { excerpt } from "../base/printable.ts";
 import { type Actor, withAlias } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
-import { isEndedBySkip } from "../domain/ended-by-skip.ts";
+import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { isHidden } from "../../src/domain/labels.ts";
+import { isHidden } from "../../src/domain/decider/labels.ts";
 import { assistant, system, user } from "../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AppendDraft, noConversationFacts } from "../../src/domain/draft.ts";
+import { AppendDraft, noConversationFacts } from "../../src/domain/decider/draft.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";

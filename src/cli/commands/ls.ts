@@ -4,7 +4,7 @@ import { excerpt, printable } from "../../base/printable.ts";
 import { type ListOptions, listConversations } from "../../conversation/list.ts";
 import { countJson } from "../../documents/ls-document.ts";
 import { lsDocument } from "../../documents/stores.ts";
-import { hiddenLabel } from "../../domain/labels.ts";
+import { hiddenLabel } from "../../domain/decider/labels.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { savedPercent } from "../saved-percent.ts";

@@ -2,7 +2,7 @@ import { excerpt, inOneLine } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { ConversationLabels } from "../../conversation/conversation-options.ts";
 import { relabelDocument } from "../../documents/writing.ts";
-import { isHidden } from "../../domain/labels.ts";
+import { isHidden } from "../../domain/decider/labels.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";

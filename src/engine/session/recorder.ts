@@ -1,5 +1,5 @@
 import { messageOf } from "../../base/error-message.ts";
-import type { Rejection } from "../../domain/conversation.ts";
+import type { Rejection } from "../../domain/decider/decide.ts";
 import { InvalidEventError } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import { EventTooLargeError } from "../../log/ports/store-errors.ts";

@@ -1,9 +1,9 @@
 import { anchorName } from "../../domain/anchor.ts";
+import type { ConversationFacts, RunFacts } from "../../domain/decider/facts.ts";
+import { namesIn } from "../../domain/decider/names.ts";
 import { type ConversationEvent, isRequest } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
-import type { ConversationFacts, RunFacts } from "../../domain/facts.ts";
-import { namesIn } from "../../domain/names.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import { applyToConversation, type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { OpenRun } from "../../projections/open-run.ts";

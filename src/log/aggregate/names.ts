@@ -1,4 +1,4 @@
-import type { EventNameKind } from "../../domain/names.ts";
+import type { EventNameKind } from "../../domain/decider/names.ts";
 
 /** Where the log has a name: an event; for a completed run its first and last event, and how many blocks it added. */
 export type NameEntry = {

@@ -1,6 +1,6 @@
+import { namedByEvents, namesIn } from "../../domain/decider/names.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { namedByEvents, namesIn } from "../../domain/names.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { completedRun } from "../aggregate/conversation-fold.ts";
 import type { EventReader } from "../codec/event-log.ts";

@@ -1,5 +1,5 @@
+import { namesIn } from "../../domain/decider/names.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import { namesIn } from "../../domain/names.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { NameEntry } from "../aggregate/names.ts";

@@ -1,7 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
-import type { Rejection } from "../../domain/conversation.ts";
+import type { Rejection } from "../../domain/decider/decide.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";

@@ -1,10 +1,10 @@
 import { ok, type Result } from "../../base/result.ts";
-import { decide, type Rejection } from "../../domain/conversation.ts";
+import { decide, type Rejection } from "../../domain/decider/decide.ts";
+import { AppendDraft } from "../../domain/decider/draft.ts";
+import type { ConversationFacts } from "../../domain/decider/facts.ts";
 import { type SettingsBase, shortDeclaration } from "../../domain/declared-settings.ts";
-import { AppendDraft } from "../../domain/draft.ts";
 import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
-import type { ConversationFacts } from "../../domain/facts.ts";
 import type { NewEvent } from "../codec/prepare.ts";
 
 /** An event to record, and the proposed one. */

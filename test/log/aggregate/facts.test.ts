@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { anchorName } from "../../../src/domain/anchor.ts";
-import { AppendDraft, noConversationFacts } from "../../../src/domain/draft.ts";
+import { AppendDraft, noConversationFacts } from "../../../src/domain/decider/draft.ts";
+import { type ConversationFacts, effectIn } from "../../../src/domain/decider/facts.ts";
+import { namedByEvents, namesIn } from "../../../src/domain/decider/names.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
-import { type ConversationFacts, effectIn } from "../../../src/domain/facts.ts";
-import { namedByEvents, namesIn } from "../../../src/domain/names.ts";
 import { ConversationFold } from "../../../src/log/aggregate/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import { cases, firstSeed } from "../../support/cases.ts";

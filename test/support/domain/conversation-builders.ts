@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
-import { decide, type Rejection } from "../../../src/domain/conversation.ts";
-import { AppendDraft, noConversationFacts } from "../../../src/domain/draft.ts";
+import { decide, type Rejection } from "../../../src/domain/decider/decide.ts";
+import { AppendDraft, noConversationFacts } from "../../../src/domain/decider/draft.ts";
 import {
   type ConversationEvent,
   type ConversationEventOf,

@@ -130,7 +130,7 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "the skip of an event of an earlier run ends the run that is open",
-    file: "domain/ended-by-skip.ts",
+    file: "domain/decider/ended-by-skip.ts",
     find: "runId !== null && runId === open",
     put: "runId !== null",
     suite: "wording/skip-rule",

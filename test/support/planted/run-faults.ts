@@ -74,17 +74,17 @@ export const runFaults: readonly PlantedFault[] = [
   },
   {
     of: "a permit of an effect is given twice",
-    file: "domain/conversation.ts",
+    file: "domain/decider/decide.ts",
     find: 'return state === undefined || state === "may-rerun";',
     put: 'return state !== "may-rerun" || id;',
-    suite: "domain/conversation",
+    suite: "domain/decider/decide",
   },
   {
     of: "a run is taken up by a process that knows an older state of it",
-    file: "domain/conversation.ts",
+    file: "domain/decider/decide.ts",
     find: "event.data.epoch === run.epoch + 1",
     put: "event.data.epoch > 0",
-    suite: "domain/conversation",
+    suite: "domain/decider/decide",
   },
   {
     of: "a response that is still made when only the waiting for it has ended is not cancelled",

@@ -1,9 +1,9 @@
-import type { JsonValue } from "../base/json.ts";
-import type { AnchorId } from "./anchor.ts";
-import type { ConversationOrigin } from "./events/conversation-events.ts";
-import type { ConversationEvent } from "./events/event.ts";
-import type { learnedName } from "./events/server-events.ts";
-import type { ApprovalDecidedData } from "./events/tool-events.ts";
+import type { JsonValue } from "../../base/json.ts";
+import type { AnchorId } from "../anchor.ts";
+import type { ConversationOrigin } from "../events/conversation-events.ts";
+import type { ConversationEvent } from "../events/event.ts";
+import type { learnedName } from "../events/server-events.ts";
+import type { ApprovalDecidedData } from "../events/tool-events.ts";
 import type { Labels } from "./labels.ts";
 import type { EventNameKind } from "./names.ts";
 

@@ -1,9 +1,9 @@
-import { canonicalJson } from "../base/canonical-json.ts";
-import { err, ok, type Result, unreachable } from "../base/result.ts";
-import type { ConversationOrigin } from "./events/conversation-events.ts";
-import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
-import type { ProposedEvent } from "./events/recorded.ts";
-import type { ApprovalDecidedData } from "./events/tool-events.ts";
+import { canonicalJson } from "../../base/canonical-json.ts";
+import { err, ok, type Result, unreachable } from "../../base/result.ts";
+import type { ConversationOrigin } from "../events/conversation-events.ts";
+import type { ConversationEvent, ConversationEventOf } from "../events/event.ts";
+import type { ProposedEvent } from "../events/recorded.ts";
+import type { ApprovalDecidedData } from "../events/tool-events.ts";
 import type { ConversationFacts, RunFacts } from "./facts.ts";
 import { areNews } from "./labels.ts";
 import { namesIn } from "./names.ts";

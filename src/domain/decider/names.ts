@@ -1,5 +1,5 @@
-import { anchorName } from "./anchor.ts";
-import type { ConversationEvent } from "./events/event.ts";
+import { anchorName } from "../anchor.ts";
+import type { ConversationEvent } from "../events/event.ts";
 
 /** Names that an event gives for good: a second event with the same name is a repetition. */
 export const namedByEvents = ["block", "run", "late", "imported", "deleted", "warm-up", "warmed", "decided"] as const;

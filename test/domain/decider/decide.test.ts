@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { decide } from "../../src/domain/conversation.ts";
-import { settingsNameSchema } from "../../src/domain/ids.ts";
+import { decide } from "../../../src/domain/decider/decide.ts";
+import { settingsNameSchema } from "../../../src/domain/ids.ts";
 import {
   asked,
   bare,
@@ -20,7 +20,7 @@ import {
   runStarted,
   toolFinished,
   toolStarted,
-} from "../support/domain/conversation-builders.ts";
+} from "../../support/domain/conversation-builders.ts";
 
 describe("a conversation", () => {
   test("starts once, so that starting it again is harmless", () => {

@@ -1,4 +1,4 @@
-import type { ConversationEventOf } from "./events/event.ts";
+import type { ConversationEventOf } from "../events/event.ts";
 
 /** A conversation's labels, by name. */
 export type Labels = Readonly<Record<string, string>>;

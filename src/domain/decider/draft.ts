@@ -1,9 +1,9 @@
-import type { JsonValue } from "../base/json.ts";
-import { type AnchorId, anchorName } from "./anchor.ts";
+import type { JsonValue } from "../../base/json.ts";
+import { type AnchorId, anchorName } from "../anchor.ts";
+import type { ConversationOrigin } from "../events/conversation-events.ts";
+import type { ConversationEvent } from "../events/event.ts";
+import { learnedName } from "../events/server-events.ts";
 import { isEndedBySkip } from "./ended-by-skip.ts";
-import type { ConversationOrigin } from "./events/conversation-events.ts";
-import type { ConversationEvent } from "./events/event.ts";
-import { learnedName } from "./events/server-events.ts";
 import {
   type ApprovalFacts,
   approvalIn,

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decide } from "../../src/domain/conversation.ts";
-import { AppendDraft, noConversationFacts } from "../../src/domain/draft.ts";
-import type { ProposedEvent } from "../../src/domain/events/recorded.ts";
-import { proposals, runId } from "../support/domain/conversation-builders.ts";
+import { decide } from "../../../src/domain/decider/decide.ts";
+import { AppendDraft, noConversationFacts } from "../../../src/domain/decider/draft.ts";
+import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
+import { proposals, runId } from "../../support/domain/conversation-builders.ts";
 
 type Proposed = ProposedEvent["event"];
 
