@@ -4,7 +4,7 @@ import { sha256Hex } from "../src/base/sha256.ts";
 import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { rebuildRequest } from "../src/engine/recorded/recorded-request.ts";
-import { conversationView } from "../src/projections/conversation-view.ts";
+import { conversationView } from "../src/projections/views/conversation-view.ts";
 import { codecs } from "../src/providers/codecs.ts";
 import { replayFolds } from "../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";

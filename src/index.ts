@@ -119,4 +119,4 @@ export { type LogEntry, type LoggingOptions, logging } from "./middleware/loggin
 export type { OpenEventsOptions } from "./open-events.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
-export type { Waiting } from "./projections/waiting.ts";
+export type { Waiting } from "./projections/views/waiting.ts";

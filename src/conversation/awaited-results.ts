@@ -3,7 +3,7 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
 import { openCalls } from "../domain/calls.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 
 /** Whether a block answers a call by its id. Results that a provider pairs by other names are compared by its codec alone. */
 export const isResult = ({ kind, callId }: Block): boolean => kind === "tool_result" && callId !== null;

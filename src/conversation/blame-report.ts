@@ -6,7 +6,7 @@ import type { Turn } from "../domain/turn.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import type { ChangedEvent } from "../log/codec/watched-log.ts";
 import { recordedAt } from "../log/history/read-events.ts";
-import { type Blame, type BlockChange, lastChange } from "../projections/blame.ts";
+import { type Blame, type BlockChange, lastChange } from "../projections/client-turn/blame.ts";
 import { type ReadPlace, turnSpokenOf, type WatchedPlace } from "./place.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 

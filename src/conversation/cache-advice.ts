@@ -1,4 +1,4 @@
-import type { CacheAuthor } from "../projections/cache-author.ts";
+import type { CacheAuthor } from "../projections/views/cache-author.ts";
 import type { CacheCause, CacheVerdict } from "../providers/caching/cache-verdict.ts";
 
 /** What avoids a miss, by name; `src/wording/describe-cache.ts` has the words. */

@@ -6,7 +6,7 @@ import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { isCandidate, refusalOf } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import { recordedPlan } from "../engine/recorded/recorded-request.ts";
-import type { ServerContext } from "../projections/server-contexts.ts";
+import type { ServerContext } from "../projections/server-contexts/server-contexts.ts";
 import type { FoundRequest } from "./find-request.ts";
 
 /** A context that was known when a request was planned, and why the request did not continue from it. */

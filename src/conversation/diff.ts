@@ -7,7 +7,7 @@ import type { Follower } from "../log/aggregate/fold.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { namesOf } from "../log/codec/stream-names.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 import { compareConversations } from "./compare.ts";
 import { LoadedPast } from "./past.ts";
 import { type ReadPlace, readPlace, turnSpokenOf } from "./place.ts";

@@ -5,7 +5,7 @@ import { buildRequest, partsOf } from "../engine/planning/build-request.ts";
 import { plan } from "../engine/planning/plan.ts";
 import { hasErasedBody, inputTurn, recordedRequest } from "../engine/recorded/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { type BlockChange, lastChange } from "../projections/blame.ts";
+import { type BlockChange, lastChange } from "../projections/client-turn/blame.ts";
 import { labelIn } from "../wording/labels.ts";
 import { explainCache } from "./cache-report.ts";
 import type { CacheTrail } from "./cache-trail.ts";

@@ -5,8 +5,8 @@ import type { Block } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { settleCall } from "../engine/run/settle.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
-import type { OpenRun } from "../projections/open-run.ts";
-import { undecidedIn } from "../projections/waiting.ts";
+import type { OpenRun } from "../projections/client-turn/open-run.ts";
+import { undecidedIn } from "../projections/views/waiting.ts";
 import type { Appended } from "./conversation-options.ts";
 
 /**

@@ -12,7 +12,7 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { readEvents } from "../log/history/read-events.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { SkippedEvents } from "../log/history/skipped-events.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 import type { BlockLabels } from "../wording/labels.ts";
 import { readPlace } from "./place.ts";
 

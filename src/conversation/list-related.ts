@@ -7,7 +7,7 @@ import {
   type ListedFailure,
   listMarks,
   listName,
-} from "../projections/conversation-list.ts";
+} from "../projections/views/conversation-list.ts";
 import { type ListedConversation, listed } from "./list.ts";
 import { withRows } from "./rows.ts";
 

@@ -22,9 +22,9 @@ import {
   listMarks,
   listName,
   listSorts,
-} from "../projections/conversation-list.ts";
-import type { ListedRun, ListedWaiting } from "../projections/listed-run.ts";
-import type { Waiting } from "../projections/waiting.ts";
+} from "../projections/views/conversation-list.ts";
+import type { ListedRun, ListedWaiting } from "../projections/views/listed-run.ts";
+import type { Waiting } from "../projections/views/waiting.ts";
 import { withRows } from "./rows.ts";
 
 /** Which conversations to list. */

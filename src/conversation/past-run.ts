@@ -3,10 +3,10 @@ import type { Block } from "../domain/block.ts";
 import { parentFrame } from "../domain/frame.ts";
 import type { Turn } from "../domain/turn.ts";
 import { blockOutlines, outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
-import type { KnownFrames } from "../projections/known-frames.ts";
-import type { OpenRun } from "../projections/open-run.ts";
-import { turnIfEnded } from "../projections/recovery-results.ts";
-import { type Waiting, waitingIn } from "../projections/waiting.ts";
+import type { KnownFrames } from "../projections/client-turn/known-frames.ts";
+import type { OpenRun } from "../projections/client-turn/open-run.ts";
+import { turnIfEnded } from "../projections/client-turn/recovery-results.ts";
+import { type Waiting, waitingIn } from "../projections/views/waiting.ts";
 
 function frameNotFound(frame: string, runId: string, frames: KnownFrames): TurnlogError {
   let above = frame.includes(".") ? parentFrame(frame) : "0";

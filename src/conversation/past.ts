@@ -24,9 +24,9 @@ import { namesOf } from "../log/codec/stream-names.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { readUnsent } from "../log/snapshots/contents.ts";
 import { type FoldedTo, foldTo, turnOf } from "../log/snapshots/open.ts";
-import type { Blame } from "../projections/blame.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
-import { declaredSettingsOf, type ServerContext } from "../projections/server-contexts.ts";
+import type { Blame } from "../projections/client-turn/blame.ts";
+import { declaredSettingsOf, type ServerContext } from "../projections/server-contexts/server-contexts.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
 import { forecast, nothingAsked, type ReasoningForecast, trailReader } from "./reasoning-forecast.ts";
 

@@ -7,7 +7,7 @@ import { omit } from "../engine/planning/repairs.ts";
 import { type ReasoningFate, reasoningFates } from "../engine/recorded/reasoning-survival.ts";
 import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/recorded/reasoning-trail.ts";
 import type { Follower } from "../log/aggregate/fold.ts";
-import { declaredSettingsOf } from "../projections/server-contexts.ts";
+import { declaredSettingsOf } from "../projections/server-contexts/server-contexts.ts";
 
 /** A reasoning block of a Turn that was sent, or would be, and what happened to it. */
 export type ReasoningBlock = ReasoningFate & {

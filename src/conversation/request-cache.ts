@@ -1,6 +1,6 @@
 import type { MissPrice } from "../bill/price-of-miss.ts";
-import type { BlockChange } from "../projections/blame.ts";
-import type { CacheAuthor, PromptDivergence } from "../projections/cache-author.ts";
+import type { BlockChange } from "../projections/client-turn/blame.ts";
+import type { CacheAuthor, PromptDivergence } from "../projections/views/cache-author.ts";
 import type { CacheRules } from "../providers/caching/cache-rules.ts";
 import type { CacheCause, CacheTokens } from "../providers/caching/cache-verdict.ts";
 import type { CacheDiagnosis } from "../providers/caching/told-diagnosis.ts";

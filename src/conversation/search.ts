@@ -10,14 +10,14 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { lookAt } from "../log/history/read-events.ts";
 import { envelopeAt } from "../log/ports/event-store.ts";
 import type { RowProjector } from "../log/read-models/row-projector.ts";
-import { type ConversationListView, conversationList } from "../projections/conversation-list.ts";
+import { type ConversationListView, conversationList } from "../projections/views/conversation-list.ts";
 import {
   type SearchText,
   type SearchTextsView,
   searchTexts,
   streamOfRow,
   textAt,
-} from "../projections/search-texts.ts";
+} from "../projections/views/search-texts.ts";
 import { hasLabels, labelValues } from "./list.ts";
 import { withRows } from "./rows.ts";
 

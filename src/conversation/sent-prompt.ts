@@ -9,7 +9,7 @@ import { shapedBlocks } from "../engine/planning/build-request.ts";
 import { quotedCalls } from "../engine/planning/late-result.ts";
 import { isOfErasure } from "../engine/planning/repairs.ts";
 import type { Codec, SentBlock } from "../engine/ports/codec.ts";
-import type { RunPasses } from "../projections/run-passes.ts";
+import type { RunPasses } from "../projections/client-turn/run-passes.ts";
 import type { PlacedDetails } from "../providers/caching/placed-details.ts";
 
 /** A request of a conversation, with everything that its server held for it. */

@@ -17,8 +17,8 @@ import type { RecordedSkip, SkippedEvents } from "../log/history/skipped-events.
 import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import { StoreCorruptedError } from "../log/ports/store-errors.ts";
 import { skippedOf } from "../log/snapshots/open.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
+import { type ConversationView, conversationView } from "../projections/views/conversation-view.ts";
 import { describeEvent } from "../wording/describe-event.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
 import { changersOf } from "./diff.ts";

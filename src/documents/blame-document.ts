@@ -1,5 +1,5 @@
 import type { BlameReport } from "../conversation/blame-report.ts";
-import type { Blame } from "../projections/blame.ts";
+import type { Blame } from "../projections/client-turn/blame.ts";
 import { shownText } from "../wording/shown-text.ts";
 import type { BlameDocument } from "./conversations.ts";
 import type { FoundPlace } from "./found-place.ts";

@@ -35,9 +35,9 @@ export { type ModifiedBlock, type TurnDifference, turnDifference } from "../doma
 export type { BlockOutline, TurnOutline } from "../domain/turn-outline.ts";
 export type { ReasoningBreak, ReasoningFate } from "../engine/recorded/reasoning-survival.ts";
 export type { SentRequest } from "../engine/recorded/recorded-request.ts";
-export type { Blame, BlamedVersion, BlockChange } from "../projections/blame.ts";
-export type { CacheAuthor, PromptDivergence } from "../projections/cache-author.ts";
-export type { ServerContext, Unusable } from "../projections/server-contexts.ts";
+export type { Blame, BlamedVersion, BlockChange } from "../projections/client-turn/blame.ts";
+export type { ServerContext, Unusable } from "../projections/server-contexts/server-contexts.ts";
+export type { CacheAuthor, PromptDivergence } from "../projections/views/cache-author.ts";
 export type { CacheLifetime, CacheRules } from "../providers/caching/cache-rules.ts";
 export type { CacheCause, CacheTokens } from "../providers/caching/cache-verdict.ts";
 export type { CacheDiagnosis } from "../providers/caching/told-diagnosis.ts";

@@ -18,6 +18,10 @@ export type { ProjectedView } from "../log/read-models/projected-view.ts";
 export { createProjector, type Projector } from "../log/read-models/projector.ts";
 export type { CatchUpOptions, ListedView, ProjectorOptions } from "../log/read-models/row-projector.ts";
 export type { ProjectorStatus } from "../log/read-models/status.ts";
+export type { DeclaredSettings } from "../projections/declared-settings.ts";
+export { byStream, type Projection, type RowPlace } from "../projections/projection.ts";
+export type { AskedAnchor } from "../projections/server-contexts/exchange-context.ts";
+export { type UsageOfRequest, type UsageRow, type UsageView, usage, usageByDay } from "../projections/usage.ts";
 export {
   type ContextBytes,
   type ConversationListView,
@@ -25,10 +29,6 @@ export {
   conversationList,
   type ListedFailure,
   type ListSort,
-} from "../projections/conversation-list.ts";
-export type { DeclaredSettings } from "../projections/declared-settings.ts";
-export type { AskedAnchor } from "../projections/exchange-context.ts";
-export type { ListedRun, ListedWaiting } from "../projections/listed-run.ts";
-export { byStream, type Projection, type RowPlace } from "../projections/projection.ts";
-export { type UsageOfRequest, type UsageRow, type UsageView, usage, usageByDay } from "../projections/usage.ts";
+} from "../projections/views/conversation-list.ts";
+export type { ListedRun, ListedWaiting } from "../projections/views/listed-run.ts";
 export { createMemoryViews, type MemoryViews } from "../stores/memory/views.ts";

@@ -18,7 +18,7 @@ import { contentLines } from "../log/codec/line-places.ts";
 import { linesOf, withErasedLines } from "../log/codec/lines.ts";
 import { isOfTheStore } from "../log/codec/recorded.ts";
 import { type EventStore, envelopeAt } from "../log/ports/event-store.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 import type { LinePlaces } from "./line-places.ts";
 
 /** A request of the lineage. */

@@ -8,7 +8,7 @@ import { policiesOf } from "../engine/options/run-policies.ts";
 import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { namesOf, settle } from "../log/codec/stream-names.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 import { playAgain, type Unanswered } from "../replay/play-again.ts";
 import { isCutOff, type RecordedRun } from "../replay/recorded-runs.ts";
 import { alignedLayers } from "./aligned-layers.ts";

@@ -1,6 +1,6 @@
 import { isUnknownLoss } from "../engine/recorded/cache-loss.ts";
-import { cacheAuthorOf } from "../projections/cache-author.ts";
 import type { AnsweredRequest, Miss, MissReader } from "../projections/misses.ts";
+import { cacheAuthorOf } from "../projections/views/cache-author.ts";
 import { comparedInference } from "./caching/asked-diagnosis.ts";
 import { type CacheRules, cacheRules } from "./caching/cache-rules.ts";
 import { type CacheWire, cacheWire } from "./caching/cache-wire.ts";

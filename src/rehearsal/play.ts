@@ -6,7 +6,7 @@ import { conversationStream, keyedBlockId } from "../domain/ids.ts";
 import type { Mode } from "../engine/options/chain-policy.ts";
 import type { Engine } from "../engine/options/engine.ts";
 import { RunFailedError } from "../engine/session/errors.ts";
-import { conversationView } from "../projections/conversation-view.ts";
+import { conversationView } from "../projections/views/conversation-view.ts";
 import { type Cast, drawPlayer, type Player } from "./cast.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import { drawFrom } from "./draw.ts";

@@ -7,7 +7,7 @@ import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import type { Settings } from "../engine/ports/codec.ts";
 import { defineMiddleware, type Layer } from "../engine/ports/middleware.ts";
 import type { Provider } from "../engine/ports/provider.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import { type ConversationView, conversationView } from "../projections/views/conversation-view.ts";
 import { type DrawnEdit, editTurn } from "./edits.ts";
 
 /** What the layers of a rehearsal know about the next request, and what they measured of it. */

@@ -10,7 +10,7 @@ import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import { namesOf, settle } from "../log/codec/stream-names.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
 import { erasedSince } from "./erased-runs.ts";

@@ -10,7 +10,7 @@ import type { SingleStep } from "../engine/run/run.ts";
 import { interceptedBy } from "../engine/run/run-options.ts";
 import type { Breakpoint, Interceptor } from "../engine/session/breakpoint.ts";
 import { mustHaveContext } from "../engine/session/errors.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
 import { atRecordedEndpoints } from "./recorded-endpoints.ts";
 import { RecordedOrder } from "./recorded-order.ts";

@@ -13,7 +13,7 @@ import { failureOf } from "../engine/inference/failure-data.ts";
 import { rebuildResponse } from "../engine/planning/response.ts";
 import { type Codecs, codecOf } from "../engine/recorded/recorded-request.ts";
 import type { Breakpoint, Injected } from "../engine/session/breakpoint.ts";
-import { isSuspect } from "../projections/exchange-context.ts";
+import { isSuspect } from "../projections/server-contexts/exchange-context.ts";
 
 type Request = RecordedEvent & { readonly event: { readonly data: InferenceRequestedData } };
 

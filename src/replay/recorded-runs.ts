@@ -2,8 +2,8 @@ import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { foldedHistory } from "../log/history/folded-history.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
-import type { OpenRun } from "../projections/open-run.ts";
+import type { OpenRun } from "../projections/client-turn/open-run.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 
 /** A run in the log, from its first event to its end, or to its last event so far. */
 export type RecordedRun = {

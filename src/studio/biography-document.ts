@@ -4,7 +4,7 @@ import { blocksIn } from "../domain/events/blocks-in.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { recordedAt } from "../log/history/read-events.ts";
-import type { Blame, BlockChange } from "../projections/blame.ts";
+import type { Blame, BlockChange } from "../projections/client-turn/blame.ts";
 import { actorLabel } from "../wording/labels.ts";
 import { shownText } from "../wording/shown-text.ts";
 import type { BiographyDocument, BiographyStep } from "./biography-documents.ts";

@@ -4,9 +4,9 @@ import { ShowFolds } from "../documents/show-document.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
-import { conversationView } from "../projections/conversation-view.ts";
-import { copiedView, copyableView } from "../projections/copied-view.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
+import { conversationView } from "../projections/views/conversation-view.ts";
+import { copiedView, copyableView } from "../projections/views/copied-view.ts";
 import type { BlockLabels } from "../wording/labels.ts";
 
 /** The fold of a conversation at a revision, and what documents need besides. */

@@ -8,7 +8,7 @@ import type { ConversationEvent } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RecordedSkip } from "../log/history/skipped-events.ts";
 import type { StoredEnvelope } from "../log/ports/event-store.ts";
-import type { OpenRun } from "../projections/open-run.ts";
+import type { OpenRun } from "../projections/client-turn/open-run.ts";
 import { describeEvent } from "../wording/describe-event.ts";
 import { type BlockLabels, blockLabel } from "../wording/labels.ts";
 import { shownText } from "../wording/shown-text.ts";

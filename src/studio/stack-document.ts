@@ -2,7 +2,7 @@ import { conversationOfStream } from "../domain/ids.ts";
 import { equalBeginning } from "../domain/turn-difference.ts";
 import { contextsOf } from "../engine/planning/contexts.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
-import type { ServerContext } from "../projections/server-contexts.ts";
+import type { ServerContext } from "../projections/server-contexts/server-contexts.ts";
 import { describeReason } from "../wording/describe-reason.ts";
 import { labelIn } from "../wording/labels.ts";
 import { bannerOf, nothingSent, nothingSentByFork, notSentYet } from "./banner.ts";

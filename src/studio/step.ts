@@ -7,8 +7,8 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import type { Turn } from "../domain/turn.ts";
 import { outgoingTurn } from "../engine/recorded/recorded-request.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
-import type { ServerContext } from "../projections/server-contexts.ts";
+import type { ServerContext } from "../projections/server-contexts/server-contexts.ts";
+import type { ConversationView } from "../projections/views/conversation-view.ts";
 import type { TokensOfRequest, Verdict } from "./page-documents.ts";
 import { type AnswerCost, tokensOf } from "./request-costs.ts";
 

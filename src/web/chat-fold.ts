@@ -5,9 +5,9 @@ import { isRunEnd, type RunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { ApprovalRequestedData } from "../domain/events/tool-events.ts";
 import { isAside } from "../domain/frame.ts";
-import { entersTurn } from "../projections/apply-to-turns.ts";
-import { type ClientTurnView, clientTurn } from "../projections/client-turn.ts";
-import { type Waiting, waitingIn } from "../projections/waiting.ts";
+import { entersTurn } from "../projections/client-turn/apply-to-turns.ts";
+import { type ClientTurnView, clientTurn } from "../projections/client-turn/client-turn.ts";
+import { type Waiting, waitingIn } from "../projections/views/waiting.ts";
 import { type CallState, noteCall } from "./call-states.ts";
 import { type Shown, shownOf } from "./ui-messages.ts";
 

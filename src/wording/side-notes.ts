@@ -5,7 +5,7 @@ import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
 import type { LayerTiming } from "../domain/events/shared.ts";
-import { entersTurn } from "../projections/apply-to-turns.ts";
+import { entersTurn } from "../projections/client-turn/apply-to-turns.ts";
 import { blockLabel } from "./labels.ts";
 
 /** Notes about an event beside its description: what did not get through, and what layers did that no Turn shows. */

@@ -3,7 +3,7 @@ import type { Block, BlockKind } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
-import { entersTurn } from "../projections/apply-to-turns.ts";
+import { entersTurn } from "../projections/client-turn/apply-to-turns.ts";
 import { byStream, type Projection } from "../projections/projection.ts";
 import { shownText } from "./shown-text.ts";
 

@@ -4,7 +4,7 @@ import { withRows } from "../../src/conversation/rows.ts";
 import { quarantineDocument, statusDocument } from "../../src/documents/stores.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
+import { conversationList } from "../../src/projections/views/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";

@@ -8,7 +8,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema, conversationOfBlob } from "../../src/domain/ids.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createProjector } from "../../src/log/read-models/projector.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
+import { conversationList } from "../../src/projections/views/conversation-list.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";

@@ -6,7 +6,7 @@ import { ProviderError } from "../../src/engine/ports/provider-error.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
 import { createProjector } from "../../src/log/read-models/projector.ts";
 import { openStore } from "../../src/open-store.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
+import { conversationList } from "../../src/projections/views/conversation-list.ts";
 import { cases, firstSeed } from "../support/cases.ts";
 import { createWorkshop, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
 

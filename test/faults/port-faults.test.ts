@@ -7,7 +7,7 @@ import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { RunResult } from "../../src/engine/options/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createProjector } from "../../src/log/read-models/projector.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
+import { conversationList } from "../../src/projections/views/conversation-list.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

@@ -8,10 +8,10 @@ import { billing, caching } from "../../src/conversation/read-models.ts";
 import { envelopeSchema } from "../../src/log/codec/envelope.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createProjector } from "../../src/log/read-models/projector.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
 import { byStream, type Projection } from "../../src/projections/projection.ts";
-import { searchTexts } from "../../src/projections/search-texts.ts";
 import { usage } from "../../src/projections/usage.ts";
+import { conversationList } from "../../src/projections/views/conversation-list.ts";
+import { searchTexts } from "../../src/projections/views/search-texts.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 
 const golden = join(import.meta.dirname, "../golden");

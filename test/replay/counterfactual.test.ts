@@ -13,7 +13,7 @@ import { broughtBy, defineMiddleware, type Layer } from "../../src/engine/ports/
 import type { Provider } from "../../src/engine/ports/provider.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
 import { rebuildRequest } from "../../src/engine/recorded/recorded-request.ts";
-import { conversationView } from "../../src/projections/conversation-view.ts";
+import { conversationView } from "../../src/projections/views/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import {
   functionCall,

@@ -7,7 +7,7 @@ import { createEngine, type EngineConfig } from "../../src/engine/options/create
 import { defineMiddleware, type Layer, type LayerContext } from "../../src/engine/ports/middleware.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
 import { rebuildRequest } from "../../src/engine/recorded/recorded-request.ts";
-import { conversationView } from "../../src/projections/conversation-view.ts";
+import { conversationView } from "../../src/projections/views/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 import { whatIf } from "../../src/replay/counterfactual.ts";

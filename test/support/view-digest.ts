@@ -3,8 +3,8 @@ import type { JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { type Block, idOf } from "../../src/domain/block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
-import type { ConversationView } from "../../src/projections/conversation-view.ts";
-import type { OpenRun } from "../../src/projections/open-run.ts";
+import type { OpenRun } from "../../src/projections/client-turn/open-run.ts";
+import type { ConversationView } from "../../src/projections/views/conversation-view.ts";
 
 /**
  * What two folds of one conversation agree by (rule: The log is the truth): sha256 of the canonical JSON of both sides, without positions in

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { AppendDraft, noConversationFacts } from "../../src/domain/decider/draft.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
-import { conversationView } from "../../src/projections/conversation-view.ts";
 import { usage } from "../../src/projections/usage.ts";
+import { conversationList } from "../../src/projections/views/conversation-list.ts";
+import { conversationView } from "../../src/projections/views/conversation-view.ts";
 import { describeEvent } from "../../src/wording/describe-event.ts";
 import { noLabels, noteLabels } from "../../src/wording/labels.ts";
 import { gated } from "../support/gates.ts";

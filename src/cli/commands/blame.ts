@@ -7,7 +7,7 @@ import type { FoundPlace } from "../../documents/found-place.ts";
 import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import type { BlockChange } from "../../projections/blame.ts";
+import type { BlockChange } from "../../projections/client-turn/blame.ts";
 import { changedWords, changeWords, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";

@@ -10,7 +10,7 @@ import {
   type ConversationListView,
   type ConversationSummary,
   conversationList,
-} from "../../projections/conversation-list.ts";
+} from "../../projections/views/conversation-list.ts";
 import { openaiResponses } from "../../providers/responses/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
 import { describeDivergence } from "../../wording/describe-inference.ts";

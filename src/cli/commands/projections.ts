@@ -7,7 +7,7 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { quarantineDocument, rebuildDocument, retryDocument, statusDocument } from "../../documents/stores.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
 import { maxBehind } from "../../log/read-models/status.ts";
-import { rowsOfStream, searchTexts, streamOfRow } from "../../projections/search-texts.ts";
+import { rowsOfStream, searchTexts, streamOfRow } from "../../projections/views/search-texts.ts";
 import { commandCode } from "../command.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";

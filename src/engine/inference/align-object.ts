@@ -5,7 +5,7 @@ import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import { blockIdSchema } from "../../domain/ids.ts";
-import type { ServerObject } from "../../projections/server-contexts.ts";
+import type { ServerObject } from "../../projections/server-contexts/server-contexts.ts";
 import { runEffect } from "../effects/run-effect.ts";
 import { plan } from "../planning/plan.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";

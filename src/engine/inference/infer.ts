@@ -1,7 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { entersTurn } from "../../projections/apply-to-turns.ts";
+import { entersTurn } from "../../projections/client-turn/apply-to-turns.ts";
 import { usageOf } from "../../projections/usage.ts";
 import { recordCompaction } from "../compaction/record-compaction.ts";
 import { ProviderError, unreadableCall } from "../ports/provider-error.ts";

@@ -1,6 +1,6 @@
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { isSuspect } from "../../projections/exchange-context.ts";
+import { isSuspect } from "../../projections/server-contexts/exchange-context.ts";
 import { heldBefore } from "../planning/build-request.ts";
 import { anchorKind } from "../ports/anchor-kind.ts";
 import { engineActor, type RunSession, record } from "../session/session.ts";

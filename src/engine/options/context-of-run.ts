@@ -1,7 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { conversationOfStream } from "../../domain/ids.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import type { EngineOptions } from "./engine.ts";
 
 /** The run that a context is made for. */

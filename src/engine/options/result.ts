@@ -3,9 +3,9 @@ import { openCalls } from "../../domain/calls.ts";
 import type { ContentFilter } from "../../domain/events/inference-events.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Loss, Repaired, RunRecord, RunStep } from "../../projections/run-record.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
-import type { Waiting } from "../../projections/waiting.ts";
+import type { Loss, Repaired, RunRecord, RunStep } from "../../projections/views/run-record.ts";
+import type { Waiting } from "../../projections/views/waiting.ts";
 import { answerText, withOutput } from "../ports/output.ts";
 import type { SchemaIssue, StandardSchema } from "../ports/schema.ts";
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { BoundDigest, Decision } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ServerContext } from "../../projections/server-contexts.ts";
+import type { ServerContext } from "../../projections/server-contexts/server-contexts.ts";
 import type { Capabilities } from "../ports/capabilities.ts";
 import type { Settings } from "../ports/codec.ts";
 import {

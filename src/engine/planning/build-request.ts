@@ -8,7 +8,7 @@ import type { BlockNames } from "../../domain/block-names.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
 import type { Decision, InferenceRequestedData, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import { defaultChainPolicy } from "../options/chain-policy.ts";
 import { abortedResult, type Codec, type RequestParts, type SentBlock, type Settings } from "../ports/codec.ts";
 import type { Provider } from "../ports/provider.ts";

@@ -1,4 +1,4 @@
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import type { RecordedPolicy } from "../options/chain-policy.ts";
 import type { EngineOptions } from "../options/engine.ts";
 import { learnedCapabilities } from "./contexts.ts";

@@ -3,16 +3,16 @@ import { anchorName } from "../../domain/anchor.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
 import { notRead } from "../../domain/not-read.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { lastChange } from "../../projections/blame.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
+import { lastChange } from "../../projections/client-turn/blame.ts";
+import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
 import {
   declaredSettingsOf,
   type Invalidation,
   type ServerContext,
   type ServerContextsView,
   type StreamRevision,
-} from "../../projections/server-contexts.ts";
+} from "../../projections/server-contexts/server-contexts.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import type { Capabilities } from "../ports/capabilities.ts";
 import type { Provider } from "../ports/provider.ts";
 import type { Provenance } from "./divergence.ts";

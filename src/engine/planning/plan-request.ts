@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import type { AnchorId } from "../../domain/anchor.ts";
 import type { SettingsName } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Invalidation, ServerContext, ServerObject } from "../../projections/server-contexts.ts";
+import type { Invalidation, ServerContext, ServerObject } from "../../projections/server-contexts/server-contexts.ts";
 import type { RecordedPolicy } from "../options/chain-policy.ts";
 import type { Capabilities } from "../ports/capabilities.ts";
 import type { Codec } from "../ports/codec.ts";

@@ -3,7 +3,7 @@ import type { Anchor } from "../../domain/anchor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ServerContext, ServerObject } from "../../projections/server-contexts.ts";
+import type { ServerContext, ServerObject } from "../../projections/server-contexts/server-contexts.ts";
 import { type AnchorKind, anchorKind } from "../ports/anchor-kind.ts";
 import { abortedResult } from "../ports/codec.ts";
 import { reasoningCheck } from "./bound-reasoning.ts";

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ServerContext } from "../../projections/server-contexts.ts";
+import type { ServerContext } from "../../projections/server-contexts/server-contexts.ts";
 import type { Capabilities } from "../ports/capabilities.ts";
 import type { Codec, NamedAnswer, Settings } from "../ports/codec.ts";
 import { repairIndexOf } from "./repairs.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
-import type { ServerContext } from "../../projections/server-contexts.ts";
+import type { ServerContext } from "../../projections/server-contexts/server-contexts.ts";
 import type { RecordedPolicy } from "../options/chain-policy.ts";
 
 /** What reasoning is judged by: the request, and the known answers. */

@@ -2,8 +2,8 @@ import type { Actor } from "../../domain/actor.ts";
 import { Block } from "../../domain/block.ts";
 import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { type Blame, type BlockChange, lastChange } from "../../projections/blame.ts";
-import type { RunPasses } from "../../projections/run-passes.ts";
+import { type Blame, type BlockChange, lastChange } from "../../projections/client-turn/blame.ts";
+import type { RunPasses } from "../../projections/client-turn/run-passes.ts";
 
 /** How the Turn of a request came about: the passes of its run, and its frame there. */
 export type OnTheWay = { readonly passes: RunPasses; readonly frame: string | null };

@@ -4,8 +4,8 @@ import type { Decision } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
 import { usageOf } from "../../projections/usage.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import { type BoundPlace, behind, boundItemOf, firstPlace, type HeldItem, sentItems } from "../planning/bound-place.ts";
 import { inputTurn, outgoingTurn } from "./recorded-request.ts";
 

@@ -6,7 +6,7 @@ import { isAside } from "../../domain/frame.ts";
 import { conversationOfStream } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
-import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
+import { type ConversationView, warmUpTurn } from "../../projections/views/conversation-view.ts";
 import { defaultChainPolicy } from "../options/chain-policy.ts";
 import { type BuiltRequest, buildRequest } from "../planning/build-request.ts";
 import { besideConversation, contextsOf, provenanceOf } from "../planning/contexts.ts";

@@ -4,7 +4,7 @@ import type { Owner } from "../../domain/events/run-events.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { knownLifeIn, lifeIn, thisProcess } from "../../log/writer/owner.ts";
 import { follow, readOwn } from "../../log/writer/read-conversation.ts";
-import type { OpenRun } from "../../projections/open-run.ts";
+import type { OpenRun } from "../../projections/client-turn/open-run.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import { lineOf } from "./begin.ts";
 import { execution } from "./execution.ts";

@@ -1,6 +1,6 @@
 import type { Actor } from "../../domain/actor.ts";
 import { Turn } from "../../domain/turn.ts";
-import type { TurnName } from "../../projections/run-turns.ts";
+import type { TurnName } from "../../projections/client-turn/run-turns.ts";
 import { type Layer, LayerError, noTurn } from "../ports/middleware.ts";
 import { descendsFrom, type NamedTurn, normalise, type PassedCall, recordPass, reviseTurn } from "../session/pass.ts";
 import { type LiveRun, newBlockId } from "../session/session.ts";

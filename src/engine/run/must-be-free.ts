@@ -8,7 +8,7 @@ import {
   RunInProgressError,
   thisProcess,
 } from "../../log/writer/owner.ts";
-import type { OpenRun } from "../../projections/open-run.ts";
+import type { OpenRun } from "../../projections/client-turn/open-run.ts";
 import type { EngineOptions } from "../options/engine.ts";
 import { ConversationMovedError, throwIfCancelled } from "../session/errors.ts";
 import type { RunRequest } from "./run-options.ts";

@@ -7,9 +7,9 @@ import { conversationIdSchema, conversationOfStream } from "../../domain/ids.ts"
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
-import { newRunRecord, type RunRecord } from "../../projections/run-record.ts";
-import { RunTurns } from "../../projections/run-turns.ts";
+import { RunTurns } from "../../projections/client-turn/run-turns.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
+import { newRunRecord, type RunRecord } from "../../projections/views/run-record.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
 import type { EngineOptions } from "../options/engine.ts";

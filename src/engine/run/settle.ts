@@ -6,7 +6,7 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { knownLifeIn } from "../../log/writer/owner.ts";
-import type { OpenRun } from "../../projections/open-run.ts";
+import type { OpenRun } from "../../projections/client-turn/open-run.ts";
 import { idInDoubt, notInDoubt, recordableSettlement } from "../options/doubt.ts";
 
 /**

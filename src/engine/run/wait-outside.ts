@@ -1,4 +1,4 @@
-import { waitingIn } from "../../projections/waiting.ts";
+import { waitingIn } from "../../projections/views/waiting.ts";
 import { RunWaits } from "../session/errors.ts";
 import { engineActor, type RunSession, record } from "../session/session.ts";
 import { timeNow } from "../session/time-now.ts";

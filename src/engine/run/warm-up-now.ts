@@ -5,7 +5,7 @@ import { blockIdSchema, inferenceIdSchema } from "../../domain/ids.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../../log/writer/owner.ts";
-import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
+import { type ConversationView, warmUpTurn } from "../../projections/views/conversation-view.ts";
 import { usageOfFailed } from "../inference/arriving-answer.ts";
 import { failureData } from "../inference/failure-data.ts";
 import type { EngineOptions } from "../options/engine.ts";

@@ -1,7 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type Actor, describeActor } from "../../domain/actor.ts";
-import type { Waiting } from "../../projections/waiting.ts";
+import type { Waiting } from "../../projections/views/waiting.ts";
 import type { Routing } from "../options/route.ts";
 import { LayerError } from "../ports/middleware.ts";
 

@@ -4,7 +4,7 @@ import type { RouterChoice } from "../../domain/events/inference-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
-import { RunTurns } from "../../projections/run-turns.ts";
+import { RunTurns } from "../../projections/client-turn/run-turns.ts";
 import type { EngineOptions } from "../options/engine.ts";
 import {
   type DivergencePlace,

@@ -9,7 +9,7 @@ import type { BlockId, BlockName } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { isSameVersion } from "../../domain/turn-difference.ts";
 import { isFromBeforeErasure } from "../../log/codec/erased-blocks.ts";
-import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
+import type { RunTurns, TurnName } from "../../projections/client-turn/run-turns.ts";
 import { broughtBy } from "../ports/middleware.ts";
 import type { LiveRun } from "./session.ts";
 

@@ -5,9 +5,9 @@ import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.
 import { EventTooLargeError } from "../../log/ports/store-errors.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../../log/writer/owner.ts";
-import type { Made } from "../../projections/apply-to-turns.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
+import type { Made } from "../../projections/client-turn/apply-to-turns.ts";
+import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import { type Interceptor, intercept } from "./breakpoint.ts";
 import { runTakenOver } from "./errors.ts";
 

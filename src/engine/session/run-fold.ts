@@ -2,12 +2,12 @@ import { blockFromJson } from "../../domain/block-json.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
-import { applyToTurns, type Made } from "../../projections/apply-to-turns.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
-import { noteRun, type RunRecord, type RunStep } from "../../projections/run-record.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
-import { type ServerContextsView, serverContexts } from "../../projections/server-contexts.ts";
+import { applyToTurns, type Made } from "../../projections/client-turn/apply-to-turns.ts";
+import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
+import { type ServerContextsView, serverContexts } from "../../projections/server-contexts/server-contexts.ts";
 import { totalTokens, usageOf } from "../../projections/usage.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
+import { noteRun, type RunRecord, type RunStep } from "../../projections/views/run-record.ts";
 import type { RunClock } from "./run-clock.ts";
 
 type Folding = {

@@ -4,11 +4,15 @@ import { namesIn } from "../../domain/decider/names.ts";
 import { type ConversationEvent, isRequest } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
-import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
-import { applyToConversation, type ConversationView, conversationView } from "../../projections/conversation-view.ts";
-import type { OpenRun } from "../../projections/open-run.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
-import { readDeclaration, type StreamRevision } from "../../projections/server-contexts.ts";
+import type { AnswersView, CompletedRun } from "../../projections/client-turn/answers.ts";
+import type { OpenRun } from "../../projections/client-turn/open-run.ts";
+import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
+import { readDeclaration, type StreamRevision } from "../../projections/server-contexts/server-contexts.ts";
+import {
+  applyToConversation,
+  type ConversationView,
+  conversationView,
+} from "../../projections/views/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { rawEventAt } from "../codec/raw-reader.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
+import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
+import { type ConversationView, conversationView } from "../../projections/views/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { readHistory } from "../history/lineage.ts";
 import { recordedAt } from "../history/read-events.ts";

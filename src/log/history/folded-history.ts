@@ -1,6 +1,6 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
+import { type ConversationView, conversationView } from "../../projections/views/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { foldHistory, readHistory } from "./lineage.ts";
 import { noteSkip, SkippedEvents } from "./skipped-events.ts";

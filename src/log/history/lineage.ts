@@ -1,8 +1,8 @@
 import type { ConversationEvent } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { conversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
+import { conversationView } from "../../projections/views/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { rawEvents } from "../codec/raw-reader.ts";
 import { envelopeAt } from "../ports/event-store.ts";

@@ -5,7 +5,7 @@ import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId, BlockName } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
+import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
 import { snapshotListName } from "./lists.ts";
 
 /** Where the log holds a block: the event, and the block's index in it. */

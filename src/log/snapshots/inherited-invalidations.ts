@@ -1,5 +1,5 @@
 import type { ConversationEventOf } from "../../domain/events/event.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import { isOfTheStore, readEvent } from "../codec/recorded.ts";
 import { type EventStore, envelopeAt, type StoredEnvelope } from "../ports/event-store.ts";
 import { readFacts } from "./restore.ts";

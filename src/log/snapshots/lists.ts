@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../base/sha256.ts";
-import { conversationView } from "../../projections/conversation-view.ts";
+import { conversationView } from "../../projections/views/conversation-view.ts";
 import type { Snapshot, SnapshotKey, SnapshotStore } from "../ports/snapshot-store.ts";
 
 /** A list that snapshots refer to: kept under a stream, named by its content, and written once. */

@@ -1,7 +1,7 @@
 import { namedByEvents, namesIn } from "../../domain/decider/names.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { CompletedRun } from "../../projections/answers.ts";
+import type { CompletedRun } from "../../projections/client-turn/answers.ts";
 import { completedRun } from "../aggregate/conversation-fold.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { recordedAt } from "../history/read-events.ts";

@@ -1,7 +1,7 @@
 import { namesIn } from "../../domain/decider/names.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { AnswersView, CompletedRun } from "../../projections/client-turn/answers.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import type { NameEntry } from "../aggregate/names.ts";
 import { firstLetters, keyOfName, type NameList, readNames } from "./names.ts";
 

@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import { changesEarlier } from "../../domain/events/changes-earlier.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { emptyBlame } from "../../projections/blame.ts";
+import { emptyBlame } from "../../projections/client-turn/blame.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import { ConversationFold } from "../aggregate/conversation-fold.ts";
 import { type Folded, foldAll, foldWhole, lastEvent, takeEvent } from "../aggregate/fold.ts";

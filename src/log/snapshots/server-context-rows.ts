@@ -3,7 +3,7 @@ import { type Anchor, type AnchorId, anchorName } from "../../domain/anchor.ts";
 import type { BoundDigest } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
-import type { StoredContexts } from "../../projections/known-contexts.ts";
+import type { StoredContexts } from "../../projections/server-contexts/known-contexts.ts";
 import type {
   Invalidation,
   ScopeInvalidation,
@@ -12,7 +12,7 @@ import type {
   ServerObject,
   StreamRevision,
   Unusable,
-} from "../../projections/server-contexts.ts";
+} from "../../projections/server-contexts/server-contexts.ts";
 import type { NameList } from "./names.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import { savedAnswers } from "../../projections/conversation-view.ts";
-import type { StreamRevision } from "../../projections/server-contexts.ts";
+import type { StreamRevision } from "../../projections/server-contexts/server-contexts.ts";
+import { savedAnswers } from "../../projections/views/conversation-view.ts";
 import type { ConversationFold } from "../aggregate/conversation-fold.ts";
 import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { originSchema } from "../../domain/events/conversation-events.ts";
-import type { CompletedRun } from "../../projections/answers.ts";
+import type { CompletedRun } from "../../projections/client-turn/answers.ts";
 import { type EventStore, envelopeAt } from "../ports/event-store.ts";
 import { savedAt, snapshotKey } from "./lists.ts";
 

@@ -6,9 +6,9 @@ import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { CompletedRun } from "../../projections/answers.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
+import type { CompletedRun } from "../../projections/client-turn/answers.ts";
+import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import { foldWhole } from "../aggregate/fold.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { isOfTheStore } from "../codec/recorded.ts";

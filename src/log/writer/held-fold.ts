@@ -1,9 +1,9 @@
 import { changesEarlier } from "../../domain/events/changes-earlier.ts";
 import type { ConversationEvent } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
-import type { RunTurns } from "../../projections/run-turns.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import type { ConversationFold } from "../aggregate/conversation-fold.ts";
 import { takeEvent } from "../aggregate/fold.ts";
 import type { EventLog } from "../codec/event-log.ts";

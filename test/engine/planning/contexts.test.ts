@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { contextsOf } from "../../../src/engine/planning/contexts.ts";
-import { conversationView } from "../../../src/projections/conversation-view.ts";
+import { conversationView } from "../../../src/projections/views/conversation-view.ts";
 import { scope } from "../../support/planning/exchange.ts";
 import { holding, replied } from "../../support/planning/plan-builders.ts";
 

@@ -10,7 +10,7 @@ import { defaultChainPolicy } from "../../../src/engine/options/chain-policy.ts"
 import { buildRequest, shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import { unwantedReason } from "../../../src/engine/planning/unwanted-reasoning.ts";
-import type { ServerContext } from "../../../src/projections/server-contexts.ts";
+import type { ServerContext } from "../../../src/projections/server-contexts/server-contexts.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import {

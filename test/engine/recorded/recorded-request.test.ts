@@ -11,7 +11,7 @@ import { plan } from "../../../src/engine/planning/plan.ts";
 import type { PlanRequest } from "../../../src/engine/planning/plan-request.ts";
 import { CheckedFold } from "../../../src/engine/recorded/checked-fold.ts";
 import { rebuildRequest, recordedRequest } from "../../../src/engine/recorded/recorded-request.ts";
-import { type ConversationView, conversationView } from "../../../src/projections/conversation-view.ts";
+import { type ConversationView, conversationView } from "../../../src/projections/views/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

@@ -3,7 +3,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { type AccessRequest, authorizedStore } from "../../../src/log/access/authorized-store.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createMemoryViews } from "../../../src/stores/memory/views.ts";
 import { describeEventStore } from "../../support/stores/contract.ts";

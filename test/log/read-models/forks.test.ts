@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
 import { usage } from "../../../src/projections/usage.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { digest } from "../../support/projections/recorded-events.ts";
 import { rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";

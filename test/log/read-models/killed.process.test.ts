@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { isLong, isRound, isTelling, seeds } from "../../support/cases.ts";
 import { startAside } from "../../support/process.ts";

@@ -4,9 +4,9 @@ import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-st
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import type { ViewStore } from "../../../src/log/ports/view-store.ts";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
 import type { Projection } from "../../../src/projections/projection.ts";
 import { usage } from "../../../src/projections/usage.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createMemoryViews } from "../../../src/stores/memory/views.ts";
 import { changedStore, rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";

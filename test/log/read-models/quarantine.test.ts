@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
 import { maxQuarantined } from "../../../src/log/read-models/view-state.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { changedStore, rowsFromScratch, rowsOf, texts } from "../../support/read-models/rows.ts";

@@ -2,7 +2,7 @@ import { copyFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ViewStore } from "../../../src/log/ports/view-store.ts";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createMemoryViews } from "../../../src/stores/memory/views.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";

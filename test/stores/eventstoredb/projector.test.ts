@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { drawUnkindness } from "../../support/eventstoredb/unkindness.ts";

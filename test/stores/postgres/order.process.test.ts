@@ -4,7 +4,7 @@ import { verifyStore } from "../../../src/audit/verify.ts";
 import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { createPageSize } from "../../../src/stores/postgres/read.ts";
 import { cases, firstSeed, isLong, isRound } from "../../support/cases.ts";

@@ -5,7 +5,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
-import { cacheAuthorOf } from "../../../src/projections/cache-author.ts";
+import { cacheAuthorOf } from "../../../src/projections/views/cache-author.ts";
 import type { CacheVerdict } from "../../../src/reference-server/server.ts";
 import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
 import { type CachedProvider, type CachedWorld, minute } from "./cached-world.ts";

@@ -7,7 +7,7 @@ import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { createEventIds } from "../../../src/log/codec/ids.ts";
 import { openStore } from "../../../src/open-store.ts";
-import { conversationView } from "../../../src/projections/conversation-view.ts";
+import { conversationView } from "../../../src/projections/views/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { startReferenceServer } from "../../../src/reference-server/server.ts";

@@ -9,7 +9,7 @@ import { isRequest } from "../../../src/domain/events/event.ts";
 import { isHole, type RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { withoutItemId } from "../../../src/engine/planning/groups.ts";
 import { rebuildRequest, recordedRequest } from "../../../src/engine/recorded/recorded-request.ts";
-import { type ConversationView, conversationView } from "../../../src/projections/conversation-view.ts";
+import { type ConversationView, conversationView } from "../../../src/projections/views/conversation-view.ts";
 
 /** The digests that a store's events record, and those among them that follow from contents alone: a guess of the content finds them. */
 export type Guessed = { readonly recorded: number; readonly blocks: number; readonly guessed: readonly string[] };

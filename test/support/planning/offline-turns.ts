@@ -5,7 +5,7 @@ import { user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { groupsOf } from "../../../src/engine/planning/groups.ts";
 import type { ShapeOptions } from "../../../src/engine/planning/shape.ts";
-import { entersTurn } from "../../../src/projections/apply-to-turns.ts";
+import { entersTurn } from "../../../src/projections/client-turn/apply-to-turns.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { type Step, steps } from "./arbitrary-exchanges.ts";
 import { freshBlockId, scope } from "./exchange.ts";

@@ -8,7 +8,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import { defaultChainPolicy } from "../../../src/engine/options/chain-policy.ts";
 import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan-request.ts";
 import { settingsName } from "../../../src/engine/planning/request-settings.ts";
-import type { Invalidation, ServerContext } from "../../../src/projections/server-contexts.ts";
+import type { Invalidation, ServerContext } from "../../../src/projections/server-contexts/server-contexts.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import { blockId } from "../domain/turn-builders.ts";

@@ -144,7 +144,7 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "an object is gone on with although what the server added to it was skipped",
-    file: "projections/server-contexts.ts",
+    file: "projections/server-contexts/server-contexts.ts",
     find: "for (const object of view.objects.values()) object.isKnown = false;",
     put: "",
     suite: "log/history/skip-reaches",
@@ -158,7 +158,7 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "what others say while a run is open is lost when it ends",
-    file: "projections/client-turn.ts",
+    file: "projections/client-turn/client-turn.ts",
     find: "view.committed = result.append(...run.pending);",
     put: "view.committed = result;",
     suite: "coherence/troubled",

@@ -67,7 +67,7 @@ export const runFaults: readonly PlantedFault[] = [
   },
   {
     of: "an event of this process is applied to its run's Turns once more by the fold",
-    file: "projections/open-run.ts",
+    file: "projections/client-turn/open-run.ts",
     find: "if (turns !== applied) applyToTurns",
     put: "if (turns === applied) applyToTurns",
     suite: "engine/run/proposed",
@@ -88,7 +88,7 @@ export const runFaults: readonly PlantedFault[] = [
   },
   {
     of: "a response that is still made when only the waiting for it has ended is not cancelled",
-    file: "projections/open-run.ts",
+    file: "projections/client-turn/open-run.ts",
     find: "if (!waitingEnded.has(event.data.kind)) underWay",
     put: "underWay",
     suite: "faults/background",
@@ -99,7 +99,7 @@ export const runFaults: readonly PlantedFault[] = [
 export const askedFaults: readonly PlantedFault[] = [
   {
     of: "the conversation goes on from what a layer asked beside it",
-    file: "projections/server-contexts.ts",
+    file: "projections/server-contexts/server-contexts.ts",
     find: "if (isAside(frame)) return;\n      view.open.set",
     put: "view.open.set",
     suite: "engine/run/infer",
@@ -113,7 +113,7 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "a layer's question takes the place of a step in the result",
-    file: "projections/run-record.ts",
+    file: "projections/views/run-record.ts",
     find: "(isAside(frame) ? asides : steps)",
     put: "steps",
     suite: "engine/run/infer",

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
-import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { surroundedViews } from "./surrounded-views.ts";
 import "../keep-compiled.ts";

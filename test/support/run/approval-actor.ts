@@ -9,7 +9,7 @@ import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { externalTool, type Tool, tool } from "../../../src/engine/ports/tool.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import { openStore } from "../../../src/open-store.ts";
-import type { Waiting } from "../../../src/projections/waiting.ts";
+import type { Waiting } from "../../../src/projections/views/waiting.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
 import { counting, type holdAt } from "../faults/crash-world.ts";

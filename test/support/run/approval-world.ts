@@ -6,7 +6,7 @@ import type { Actor } from "../../../src/domain/actor.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { externalTool, tool } from "../../../src/engine/ports/tool.ts";
-import type { Waiting } from "../../../src/projections/waiting.ts";
+import type { Waiting } from "../../../src/projections/views/waiting.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   functionCall,

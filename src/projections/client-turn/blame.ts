@@ -1,9 +1,9 @@
-import { canonicalJson } from "../base/canonical-json.ts";
-import type { Actor } from "../domain/actor.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { BlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import { canonicalJson } from "../../base/canonical-json.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
 
 /** A change of a block, its actor and its place in the log; for a fork, that may be in an ancestor's stream. */
 export type BlockChange = {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { ConversationEvent } from "../../src/domain/events/event.ts";
-import { conversationIdSchema, settingsNameSchema } from "../../src/domain/ids.ts";
-import { assistant, user } from "../../src/domain/make-block.ts";
-import { conversationList } from "../../src/projections/conversation-list.ts";
+import type { ConversationEvent } from "../../../src/domain/events/event.ts";
+import { conversationIdSchema, settingsNameSchema } from "../../../src/domain/ids.ts";
+import { assistant, user } from "../../../src/domain/make-block.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import {
   appended,
   digest,
@@ -14,7 +14,7 @@ import {
   runCompleted,
   runStarted,
   settingsDeclared,
-} from "../support/projections/recorded-events.ts";
+} from "../../support/projections/recorded-events.ts";
 
 const titled = (title: string): ConversationEvent => ({ type: "ConversationRelabelled", version: 1, data: { title } });
 const chained = (name: string, anchor: string, requestBytes: number, strategy: "chained" | "rebased" = "chained") =>

@@ -1,8 +1,8 @@
-import { excerpt } from "../base/printable.ts";
-import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { Owner } from "../domain/events/run-events.ts";
-import type { BlockId } from "../domain/ids.ts";
+import { excerpt } from "../../base/printable.ts";
+import { isEndedBySkip } from "../../domain/decider/ended-by-skip.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Owner } from "../../domain/events/run-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** An open run, as a list shows it. */

@@ -1,4 +1,4 @@
-import type { Divergence } from "../domain/events/inference-events.ts";
+import type { Divergence } from "../../domain/events/inference-events.ts";
 
 /** Who changed the part of a prompt at which a cache entry ended. */
 export type CacheAuthor =

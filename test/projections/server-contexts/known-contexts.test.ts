@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { KnownContexts, type ServerContext } from "../../src/projections/known-contexts.ts";
-import { seeds } from "../support/cases.ts";
-import { createRandom, type Random } from "../support/coherence/random.ts";
+import { KnownContexts, type ServerContext } from "../../../src/projections/server-contexts/known-contexts.ts";
+import { seeds } from "../../support/cases.ts";
+import { createRandom, type Random } from "../../support/coherence/random.ts";
 
 test("copies of known contexts know what they were made of, whichever of them learns of more", () => {
   for (const seed of seeds(40, 1_000, 100)) {

@@ -1,9 +1,9 @@
-import type { Anchor, AnchorId } from "../domain/anchor.ts";
-import { extendContext } from "../domain/context.ts";
-import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
-import { entersTurn } from "./apply-to-turns.ts";
+import type { Anchor, AnchorId } from "../../domain/anchor.ts";
+import { extendContext } from "../../domain/context.ts";
+import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import { entersTurn } from "../client-turn/apply-to-turns.ts";
+import { totalTokens } from "../usage.ts";
 import type { ServerContext, Unusable } from "./known-contexts.ts";
-import { totalTokens } from "./usage.ts";
 
 type Exchange = {
   readonly request: InferenceRequestedData;

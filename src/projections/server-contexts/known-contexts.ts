@@ -1,5 +1,5 @@
-import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
-import type { BoundDigest } from "../domain/events/inference-events.ts";
+import { type Anchor, type AnchorId, anchorName } from "../../domain/anchor.ts";
+import type { BoundDigest } from "../../domain/events/inference-events.ts";
 
 /**
  * Why a request cannot continue from a response, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, `prompted`, or the

@@ -1,7 +1,7 @@
-import type { Actor } from "../domain/actor.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import type { BlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
 import type { BlockVersions } from "./block-versions.ts";
 
 /** One answered provider call. */

@@ -1,20 +1,20 @@
-import type { JsonObject } from "../base/json.ts";
-import type { Block } from "../domain/block.ts";
-import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
+import type { JsonObject } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import { type BlockJson, blockFromJson } from "../../domain/block-json.ts";
 import type {
   ContentFilter,
   Decision,
   InferenceRequestedData,
   Repair,
   Withheld,
-} from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { RunStatus } from "../domain/events/run-events.ts";
-import type { Compaction } from "../domain/events/shared.ts";
-import { isAside } from "../domain/frame.ts";
-import { entersTurn } from "./apply-to-turns.ts";
-import { isSuspect } from "./exchange-context.ts";
-import { type Usage, usageOf } from "./usage.ts";
+} from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { RunStatus } from "../../domain/events/run-events.ts";
+import type { Compaction } from "../../domain/events/shared.ts";
+import { isAside } from "../../domain/frame.ts";
+import { entersTurn } from "../client-turn/apply-to-turns.ts";
+import { isSuspect } from "../server-contexts/exchange-context.ts";
+import { type Usage, usageOf } from "../usage.ts";
 
 /** One answered request. */
 export type RunStep = {

@@ -1,7 +1,7 @@
-import { Block, idOf } from "../domain/block.ts";
-import { resultBlock } from "../domain/calls.ts";
-import { type BlockId, namedBlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import { Block, idOf } from "../../domain/block.ts";
+import { resultBlock } from "../../domain/calls.ts";
+import { type BlockId, namedBlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
 import type { RunTurns } from "./run-turns.ts";
 
 type RecoveryResult = { readonly block: Block; readonly outcome: "aborted" | "in-doubt" };

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
-import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import { isAside } from "../../src/domain/frame.ts";
-import { user } from "../../src/domain/make-block.ts";
-import { applyToTurns } from "../../src/projections/apply-to-turns.ts";
+import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
+import { isAside } from "../../../src/domain/frame.ts";
+import { user } from "../../../src/domain/make-block.ts";
+import { applyToTurns } from "../../../src/projections/client-turn/apply-to-turns.ts";
+import { RunTurns } from "../../../src/projections/client-turn/run-turns.ts";
 import {
   applyToConversation,
   type ConversationView,
   conversationView,
-} from "../../src/projections/conversation-view.ts";
-import { RunTurns } from "../../src/projections/run-turns.ts";
-import { counted, createScene, layer } from "../support/run/scene.ts";
-import { calling } from "../support/run/tool-runs.ts";
-import { eventsOf } from "../support/workshop.ts";
+} from "../../../src/projections/views/conversation-view.ts";
+import { counted, createScene, layer } from "../../support/run/scene.ts";
+import { calling } from "../../support/run/tool-runs.ts";
+import { eventsOf } from "../../support/workshop.ts";
 
 /** Asks beside the conversation, and leaves one more of the messages out each time that it is called. */
 const forgetful = layer("forgetful", async (turn, next, ctx) => {

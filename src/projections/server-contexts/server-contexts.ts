@@ -1,16 +1,16 @@
-import type { JsonObject, JsonValue } from "../base/json.ts";
-import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
-import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
-import { type SettingsBase, wholeSettings } from "../domain/declared-settings.ts";
-import type { ConversationEventOf } from "../domain/events/event.ts";
-import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { learnedName } from "../domain/events/server-events.ts";
-import { isAside } from "../domain/frame.ts";
-import { notRead } from "../domain/not-read.ts";
+import type { JsonObject, JsonValue } from "../../base/json.ts";
+import { type Anchor, type AnchorId, anchorName } from "../../domain/anchor.ts";
+import { isEndedBySkip } from "../../domain/decider/ended-by-skip.ts";
+import { type SettingsBase, wholeSettings } from "../../domain/declared-settings.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { learnedName } from "../../domain/events/server-events.ts";
+import { isAside } from "../../domain/frame.ts";
+import { notRead } from "../../domain/not-read.ts";
+import { byStream, type Projection } from "../projection.ts";
 import { serverContextOf } from "./exchange-context.ts";
 import { KnownContexts } from "./known-contexts.ts";
-import { byStream, type Projection } from "./projection.ts";
 
 export type { ServerContext, Unusable } from "./known-contexts.ts";
 

@@ -1,11 +1,11 @@
-import type { Actor } from "../domain/actor.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import { isAside } from "../domain/frame.ts";
-import type { BlockId, BlockName } from "../domain/ids.ts";
-import { Turn } from "../domain/turn.ts";
-import { placeChanges } from "../domain/turn-difference.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import { isAside } from "../../domain/frame.ts";
+import type { BlockId, BlockName } from "../../domain/ids.ts";
+import { Turn } from "../../domain/turn.ts";
+import { placeChanges } from "../../domain/turn-difference.ts";
+import { ConversationDamagedError } from "../damage.ts";
 import { BlockVersions } from "./block-versions.ts";
-import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
 import { branchOf, contains, type RunSoFar, type TurnStep, unfinishedTurn } from "./run-branch.ts";
 import { RunPasses } from "./run-passes.ts";

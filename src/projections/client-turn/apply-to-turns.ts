@@ -1,10 +1,10 @@
-import { type Block, idOf } from "../domain/block.ts";
-import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
-import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
-import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { isAside } from "../domain/frame.ts";
-import type { Turn } from "../domain/turn.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import { type BlockJson, blockFromJson } from "../../domain/block-json.ts";
+import { applyEdits, blocksOfEdits } from "../../domain/edits.ts";
+import type { ConversationEvent, ConversationEventOf } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { isAside } from "../../domain/frame.ts";
+import type { Turn } from "../../domain/turn.ts";
 import type { RunTurns, TurnName } from "./run-turns.ts";
 
 /** The actor and the frame of an event. */

@@ -1,13 +1,13 @@
-import { relabel } from "../domain/decider/labels.ts";
-import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { isAside } from "../domain/frame.ts";
-import { Turn } from "../domain/turn.ts";
-import { applyToClient, type ClientTurnView, clientTurn } from "./client-turn.ts";
-import { byStream, type Projection } from "./projection.ts";
-import type { RunTurns } from "./run-turns.ts";
-import { type ServerContext, type ServerContextsView, serverContexts } from "./server-contexts.ts";
-import { addUsage, noUsage, type Usage, usageOf } from "./usage.ts";
+import { relabel } from "../../domain/decider/labels.ts";
+import type { ConversationOrigin } from "../../domain/events/conversation-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { isAside } from "../../domain/frame.ts";
+import { Turn } from "../../domain/turn.ts";
+import { applyToClient, type ClientTurnView, clientTurn } from "../client-turn/client-turn.ts";
+import type { RunTurns } from "../client-turn/run-turns.ts";
+import { byStream, type Projection } from "../projection.ts";
+import { type ServerContext, type ServerContextsView, serverContexts } from "../server-contexts/server-contexts.ts";
+import { addUsage, noUsage, type Usage, usageOf } from "../usage.ts";
 
 /** A response of a scope, and its context as a Turn. */
 export type LatestAnswer = { readonly context: ServerContext; readonly turn: Turn };

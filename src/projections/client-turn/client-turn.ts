@@ -1,12 +1,14 @@
-import type { Actor } from "../domain/actor.ts";
-import { blockFromJson } from "../domain/block-json.ts";
-import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
-import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
-import type { ConversationEventOf } from "../domain/events/event.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { isAside } from "../domain/frame.ts";
-import type { BlockId } from "../domain/ids.ts";
-import { Turn } from "../domain/turn.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import { isEndedBySkip } from "../../domain/decider/ended-by-skip.ts";
+import { applyEdits, blocksOfEdits } from "../../domain/edits.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { isAside } from "../../domain/frame.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import { Turn } from "../../domain/turn.ts";
+import { ConversationDamagedError } from "../damage.ts";
+import { byStream, type Projection } from "../projection.ts";
 import {
   type AnswersView,
   countBrought,
@@ -19,9 +21,7 @@ import {
 } from "./answers.ts";
 import { mustEqual } from "./apply-to-turns.ts";
 import { type BlameView, emptyBlame, noteErasure, noteResult, noteVersion } from "./blame.ts";
-import { ConversationDamagedError } from "./damage.ts";
 import { applyToRun, beginRun, type OpenRun, type RunEvent } from "./open-run.ts";
-import { byStream, type Projection } from "./projection.ts";
 import { recoveryResults, turnIfEnded } from "./recovery-results.ts";
 import { RunTurns } from "./run-turns.ts";
 

@@ -1,9 +1,9 @@
-import { copiedMap, GrowingMap } from "../base/growing-map.ts";
-import type { AnswersView, CompletedRun } from "./answers.ts";
-import type { BlameView } from "./blame.ts";
+import { copiedMap, GrowingMap } from "../../base/growing-map.ts";
+import type { AnswersView, CompletedRun } from "../client-turn/answers.ts";
+import type { BlameView } from "../client-turn/blame.ts";
+import type { AskedApproval, OpenRun } from "../client-turn/open-run.ts";
+import type { ServerContextsView } from "../server-contexts/server-contexts.ts";
 import { type ConversationView, conversationView } from "./conversation-view.ts";
-import type { AskedApproval, OpenRun } from "./open-run.ts";
-import type { ServerContextsView } from "./server-contexts.ts";
 
 /** The view of a conversation before its first event, of which a copy costs little after any event. */
 export function copyableView(stream: string): ConversationView {

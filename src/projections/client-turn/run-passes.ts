@@ -1,8 +1,8 @@
-import type { Actor } from "../domain/actor.ts";
-import type { Block } from "../domain/block.ts";
-import { parentFrame } from "../domain/frame.ts";
-import type { BlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { Block } from "../../domain/block.ts";
+import { parentFrame } from "../../domain/frame.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
 import type { BlockVersions } from "./block-versions.ts";
 
 /**

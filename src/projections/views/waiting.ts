@@ -1,9 +1,9 @@
-import { type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
-import type { Block } from "../domain/block.ts";
-import { blockFromJson } from "../domain/block-json.ts";
-import type { ApprovalRequestedData } from "../domain/events/tool-events.ts";
-import type { BlockId } from "../domain/ids.ts";
-import type { AskedApproval, OpenRun } from "./open-run.ts";
+import { type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import type { ApprovalRequestedData } from "../../domain/events/tool-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { AskedApproval, OpenRun } from "../client-turn/open-run.ts";
 
 /** What a run waits for: a call, or (`doubt`) a layer's effect. */
 export type Waiting = {

@@ -1,15 +1,15 @@
-import { excerpt } from "../base/printable.ts";
-import { utf8Length } from "../base/utf8.ts";
-import { blockFromJson } from "../domain/block-json.ts";
-import { isHidden, type Labels, labelsAfter } from "../domain/decider/labels.ts";
-import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
-import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { entersTurn } from "./apply-to-turns.ts";
-import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
-import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./exchange-context.ts";
+import { excerpt } from "../../base/printable.ts";
+import { utf8Length } from "../../base/utf8.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import { isHidden, type Labels, labelsAfter } from "../../domain/decider/labels.ts";
+import type { ConversationOrigin } from "../../domain/events/conversation-events.ts";
+import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { entersTurn } from "../client-turn/apply-to-turns.ts";
+import { type DeclaredSettings, settingsValue, useSettings } from "../declared-settings.ts";
+import { byStream, type Projection } from "../projection.ts";
+import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "../server-contexts/exchange-context.ts";
 import { type ListedRun, openRunAfter } from "./listed-run.ts";
-import { byStream, type Projection } from "./projection.ts";
 import { isLoss } from "./run-record.ts";
 import type { Waiting } from "./waiting.ts";
 

@@ -1,9 +1,9 @@
-import { foldText } from "../base/fold-text.ts";
-import { blockFromJson } from "../domain/block-json.ts";
-import { blocksIn } from "../domain/events/blocks-in.ts";
-import type { ConversationEvent } from "../domain/events/event.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { Projection } from "./projection.ts";
+import { foldText } from "../../base/fold-text.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
+import type { ConversationEvent } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Projection } from "../projection.ts";
 
 /** The searchable length of one text, in UTF-16 units. */
 const maxSearchedText = 1_000_000;

@@ -1,6 +1,6 @@
-import type { Actor } from "../domain/actor.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import type { BlockId, BlockName } from "../domain/ids.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import type { BlockId, BlockName } from "../../domain/ids.ts";
 
 /** A version of a block, and who made it. */
 type Version = { readonly block: Block; readonly author: Actor };

@@ -1,4 +1,4 @@
-import { isAside, parentFrame } from "../domain/frame.ts";
+import { isAside, parentFrame } from "../../domain/frame.ts";
 
 /**
  * The frames that a run has reached, from the frames of its events: the n-th call of a frame implies the calls before it, even if no

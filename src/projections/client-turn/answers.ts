@@ -1,6 +1,6 @@
-import { type Block, idOf } from "../domain/block.ts";
-import type { BlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
 
 /** A completed run, by the places of its events, from `RunStarted` to `RunCompleted`. */
 export type CompletedRun = {
