@@ -46,13 +46,13 @@ export default {
     {
       name: "pure-floors",
       severity: "error",
-      from: { path: "^src/(base|domain|projections|engine/tracing/spans|wording)/" },
+      from: { path: "^src/(base|domain|projections|engine/tracing/spans|analysis/descriptions)/" },
       to: { dependencyTypes: ["core"] },
     },
     {
       name: "pure-floors-know-zod-only",
       severity: "error",
-      from: { path: "^src/(base|domain|projections|engine/tracing/spans|wording)/" },
+      from: { path: "^src/(base|domain|projections|engine/tracing/spans|analysis/descriptions)/" },
       to: { dependencyTypes: ["npm"], pathNot: "node_modules/(zod|@noble/hashes)/" },
     },
     {
@@ -90,7 +90,7 @@ export default {
       // They are above the rooms that the dialects share, and use none of those: only a dialect reads a wire.
       name: "wires-stay-with-providers",
       severity: "error",
-      from: { path: "^src/(audit|middleware|replay|carry|wording)/|^src/open-events\\.ts$" },
+      from: { path: "^src/(operations|middleware|replay|analysis/descriptions)/|^src/open-events\\.ts$" },
       to: { path: "^src/providers/" },
     },
     {

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { copyConversations } from "../src/carry/copy.ts";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
+import { copyConversations } from "../src/operations/transfer/copy.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

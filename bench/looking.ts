@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { verifyStore } from "../src/audit/verify.ts";
 import { sha256Hex } from "../src/base/sha256.ts";
-import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { rebuildRequest } from "../src/engine/recorded/recorded-request.ts";
+import { verifyStore } from "../src/operations/audit/verify.ts";
+import { copyConversations } from "../src/operations/transfer/copy.ts";
 import { conversationView } from "../src/projections/views/conversation-view.ts";
 import { codecs } from "../src/providers/codecs.ts";
 import { replayFolds } from "../src/replay/fold-replay.ts";

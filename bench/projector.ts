@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createProjector } from "../src/log/read-models/projector.ts";
+import { copyConversations } from "../src/operations/transfer/copy.ts";
 import { usage } from "../src/projections/usage.ts";
 import { conversationList } from "../src/projections/views/conversation-list.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";

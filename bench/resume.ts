@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as z from "zod";
-import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/options/create-engine.ts";
 import type { Engine } from "../src/engine/options/engine.ts";
@@ -11,6 +10,7 @@ import { interceptedBy } from "../src/engine/run/run-options.ts";
 import type { Interceptor } from "../src/engine/session/breakpoint.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
 import { logging } from "../src/middleware/logging.ts";
+import { copyConversations } from "../src/operations/transfer/copy.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";

@@ -1,7 +1,7 @@
-import { copyConversations } from "../src/carry/copy.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../src/engine/ports/middleware.ts";
+import { copyConversations } from "../src/operations/transfer/copy.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { chat, textOf } from "./sample.ts";

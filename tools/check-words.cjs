@@ -2,7 +2,7 @@
 const { readdirSync, readFileSync } = require("node:fs");
 const { join } = require("node:path");
 
-const folders = ["src/domain", "src/projections", "src/log", "src/engine", "src/wording"];
+const folders = ["src/domain", "src/projections", "src/log", "src/engine", "src/analysis/descriptions"];
 const words = [
   "previous_response_id",
   "function_call",

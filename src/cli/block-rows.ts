@@ -1,6 +1,6 @@
+import { actorLabel } from "../analysis/descriptions/labels.ts";
 import type { ChangeDocument } from "../documents/parts.ts";
 import { conversationOfStream } from "../domain/ids.ts";
-import { actorLabel } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
 import type { Cell, Style } from "./screen.ts";
 

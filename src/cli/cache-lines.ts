@@ -1,16 +1,16 @@
-import { counted, grouped } from "../base/counted.ts";
-import { excerpt, inOneLine, printable } from "../base/printable.ts";
-import type { RequestCacheDocument } from "../documents/caching.ts";
-import type { WhyDocument } from "../documents/requests.ts";
-import { conversationStream } from "../domain/ids.ts";
 import {
   describeCacheAdvice,
   describeCacheCause,
   describeDiagnosis,
   spanWords,
   tokenWords,
-} from "../wording/describe-cache.ts";
-import { describeDivergence } from "../wording/describe-inference.ts";
+} from "../analysis/descriptions/describe-cache.ts";
+import { describeDivergence } from "../analysis/descriptions/describe-inference.ts";
+import { counted, grouped } from "../base/counted.ts";
+import { excerpt, inOneLine, printable } from "../base/printable.ts";
+import type { RequestCacheDocument } from "../documents/caching.ts";
+import type { WhyDocument } from "../documents/requests.ts";
+import { conversationStream } from "../domain/ids.ts";
 import { aroundChange } from "./around-change.ts";
 import { changeWords, eventPlace } from "./block-rows.ts";
 import type { Screen } from "./context.ts";

@@ -1,9 +1,9 @@
+import { shortId } from "../analysis/descriptions/labels.ts";
 import { counted, grouped } from "../base/counted.ts";
 import { printable } from "../base/printable.ts";
 import { isAsRecorded } from "../documents/counterfactual-document.ts";
 import type { CounterfactualDocument, StepBodyDocument, StepDocument } from "../documents/running.ts";
 import type { Counterfactual } from "../replay/counterfactual.ts";
-import { shortId } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
 import { NotFoundError } from "./exit-codes.ts";
 import type { Cell, Style } from "./screen.ts";

@@ -1,10 +1,10 @@
+import { actorLabel } from "../analysis/descriptions/labels.ts";
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import { counted } from "../base/counted.ts";
 import { printable } from "../base/printable.ts";
 import type { DifferenceDocument } from "../documents/differences.ts";
 import type { Actor } from "../domain/actor.ts";
 import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
-import { actorLabel } from "../wording/labels.ts";
-import { shownText } from "../wording/shown-text.ts";
 import type { Style } from "./screen.ts";
 
 /**

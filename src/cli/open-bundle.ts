@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { importBundle } from "../carry/carry-bundle.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { openStore } from "../open-store.ts";
+import { importBundle } from "../operations/transfer/carry-bundle.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /**

@@ -1,8 +1,8 @@
+import { describeDivergence } from "../analysis/descriptions/describe-inference.ts";
+import { actorLabel } from "../analysis/descriptions/labels.ts";
 import { counted, grouped } from "../base/counted.ts";
 import { inOneLine } from "../base/printable.ts";
 import type { WhyDocument } from "../documents/requests.ts";
-import { describeDivergence } from "../wording/describe-inference.ts";
-import { actorLabel } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
 import type { Cell, Style } from "./screen.ts";
 

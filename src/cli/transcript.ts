@@ -1,3 +1,4 @@
+import { transcript } from "../analysis/descriptions/transcript.ts";
 import { excerpt, printable } from "../base/printable.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
@@ -10,7 +11,6 @@ import { lookAt, skipOf } from "../log/history/read-events.ts";
 import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import { skippedOf } from "../log/snapshots/open.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import { transcript } from "../wording/transcript.ts";
 import { eventPlace } from "./block-rows.ts";
 import type { CliContext, Screen } from "./context.ts";
 

@@ -1,7 +1,7 @@
 import type { CacheAuthor } from "../projections/views/cache-author.ts";
 import type { CacheCause, CacheVerdict } from "../providers/caching/cache-verdict.ts";
 
-/** What avoids a miss, by name; `src/wording/describe-cache.ts` has the words. */
+/** What avoids a miss, by name; `src/analysis/descriptions/describe-cache.ts` has the words. */
 export type CacheAdvice =
   | "layer-edits-once"
   | "append-only"

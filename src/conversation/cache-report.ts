@@ -1,3 +1,4 @@
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import { textOrEmpty } from "../base/json.ts";
 import type { PriceFile } from "../bill/price-file.ts";
 import { priceOfMiss } from "../bill/price-of-miss.ts";
@@ -15,7 +16,6 @@ import type { CacheRules } from "../providers/caching/cache-rules.ts";
 import type { CachedRequest, CacheVerdict } from "../providers/caching/cache-verdict.ts";
 import { walkCache } from "../providers/caching/cache-walk.ts";
 import { cachedRequest } from "../providers/caching/cached-request.ts";
-import { shownText } from "../wording/shown-text.ts";
 import { adviceFor } from "./cache-advice.ts";
 import {
   blocksChangedBy,

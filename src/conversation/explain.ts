@@ -1,3 +1,4 @@
+import { labelIn } from "../analysis/descriptions/labels.ts";
 import type { Block } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import { notRead } from "../domain/not-read.ts";
@@ -6,7 +7,6 @@ import { plan } from "../engine/planning/plan.ts";
 import { hasErasedBody, inputTurn, recordedRequest } from "../engine/recorded/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { type BlockChange, lastChange } from "../projections/client-turn/blame.ts";
-import { labelIn } from "../wording/labels.ts";
 import { explainCache } from "./cache-report.ts";
 import type { CacheTrail } from "./cache-trail.ts";
 import { type ContextCandidate, candidatesOf, type ListPart } from "./candidates.ts";

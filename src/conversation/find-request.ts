@@ -1,3 +1,4 @@
+import type { BlockLabels } from "../analysis/descriptions/labels.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationEvent, type ConversationEventOf, isRequest } from "../domain/events/event.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
@@ -13,7 +14,6 @@ import { readEvents } from "../log/history/read-events.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { SkippedEvents } from "../log/history/skipped-events.ts";
 import type { ConversationView } from "../projections/views/conversation-view.ts";
-import type { BlockLabels } from "../wording/labels.ts";
 import { readPlace } from "./place.ts";
 
 /** A request, and what was known when it was planned. */

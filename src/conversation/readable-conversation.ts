@@ -1,4 +1,3 @@
-import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
 import { anything, checkSignal, kindOf, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { ReadEvent, RecordedEvent } from "../domain/events/recorded.ts";
@@ -11,6 +10,7 @@ import { readSoundHistory } from "../log/history/folded-history.ts";
 import type { Head } from "../log/ports/event-store.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { follow, readAnew, readSkipped } from "../log/writer/read-conversation.ts";
+import type { StoreVerifyOptions, Verification } from "../operations/audit/verify.ts";
 import type { BlameReport } from "./blame-report.ts";
 import type { ConversationDiff } from "./diff.ts";
 import type { RequestExplanation } from "./explain.ts";
@@ -229,7 +229,7 @@ export class ReadableConversation {
    * @throws {StoreUnavailableError} if the store cannot be read, which says nothing about its contents.
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
-    const { storeVerifyOptions, verification } = await import("../audit/verify.ts");
+    const { storeVerifyOptions, verification } = await import("../operations/audit/verify.ts");
     storeVerifyOptions.check("verify", options);
     if ((await this.head()) === null)
       throw new TurnlogError("revision-not-found", `there is no conversation ${this.id}: check its id`);

@@ -1,4 +1,3 @@
-import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
 import { optionsOf } from "../base/options.ts";
 import { WeakValues } from "../base/weak-values.ts";
 import type { Bill } from "../bill/bill.ts";
@@ -11,14 +10,15 @@ import type { Provider } from "../engine/ports/provider.ts";
 import { resumeConversation } from "../engine/run/begin.ts";
 import { parkRuns } from "../engine/run/parking.ts";
 import { checkedRun, type ResumeOptions, type WithContext } from "../engine/run/run-options.ts";
-import type { ErasureReason } from "../erasure/erase.ts";
-import type { ErasurePlan } from "../erasure/plan.ts";
-import type { ErasureReceipt } from "../erasure/receipt.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
 import { createEventIds, randomId } from "../log/codec/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { readOwn } from "../log/writer/read-conversation.ts";
+import type { StoreVerifyOptions, Verification } from "../operations/audit/verify.ts";
+import type { ErasureReason } from "../operations/erasure/erase.ts";
+import type { ErasurePlan } from "../operations/erasure/plan.ts";
+import type { ErasureReceipt } from "../operations/erasure/receipt.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import type { BillOptions } from "./bill.ts";
 import type { CacheOptions, CacheReport } from "./cache.ts";
@@ -191,7 +191,7 @@ export class TurnlogStore implements AsyncDisposable {
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
     const [{ storeVerifyOptions, verification }, { readModels }] = await Promise.all([
-      import("../audit/verify.ts"),
+      import("../operations/audit/verify.ts"),
       import("./read-models.ts"),
     ]);
     storeVerifyOptions.check("verify", options);
@@ -246,7 +246,7 @@ export class TurnlogStore implements AsyncDisposable {
       ...{ ...place, conversation: checkedConversationId(place.conversation) },
     });
     const [{ planErasure }, { countStored }] = await Promise.all([
-      import("../erasure/plan.ts"),
+      import("../operations/erasure/plan.ts"),
       import("./delete-stored.ts"),
     ]);
     return planErasure(this.events, {
@@ -279,7 +279,7 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {TypeError} if a reason is not a code: codes stay in the log, and other texts could be personal.
    */
   async erase(plan: ErasurePlan, reason: ErasureReason): Promise<ErasureReceipt> {
-    const { erase } = await import("../erasure/erase.ts");
+    const { erase } = await import("../operations/erasure/erase.ts");
     return erase(this.log, plan, { reason, ...(await this.#erasing(reason)) });
   }
 
@@ -289,7 +289,7 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {TurnlogError} `erasure-not-found` if the store has no such order.
    */
   async resumeErasure(orderId: string): Promise<ErasureReceipt> {
-    const { resumeErasure } = await import("../erasure/erase.ts");
+    const { resumeErasure } = await import("../operations/erasure/erase.ts");
     return resumeErasure(this.log, orderId, await this.#erasing({}));
   }
 

@@ -1,3 +1,5 @@
+import { describeEvent } from "../analysis/descriptions/describe-event.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../analysis/descriptions/labels.ts";
 import { excerpt } from "../base/printable.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Actor, describeActor, isActor } from "../domain/actor.ts";
@@ -19,8 +21,6 @@ import { StoreCorruptedError } from "../log/ports/store-errors.ts";
 import { skippedOf } from "../log/snapshots/open.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { type ConversationView, conversationView } from "../projections/views/conversation-view.ts";
-import { describeEvent } from "../wording/describe-event.ts";
-import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
 import { changersOf } from "./diff.ts";
 import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";
 import type { WalkOptions } from "./walk-options.ts";

@@ -1,6 +1,6 @@
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import type { BlameReport } from "../conversation/blame-report.ts";
 import type { Blame } from "../projections/client-turn/blame.ts";
-import { shownText } from "../wording/shown-text.ts";
 import type { BlameDocument } from "./conversations.ts";
 import type { FoundPlace } from "./found-place.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { erasureReceiptSchema } from "../erasure/receipt.ts";
 import { exportMadeSchema } from "../log/system-streams/exports.ts";
+import { erasureReceiptSchema } from "../operations/erasure/receipt.ts";
 import { conversation, count, list } from "./parts.ts";
 
 /** `turnlog erase` */

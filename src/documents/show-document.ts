@@ -1,3 +1,5 @@
+import { describeEvent } from "../analysis/descriptions/describe-event.ts";
+import { labelIn } from "../analysis/descriptions/labels.ts";
 import type { LoadedPast } from "../conversation/past.ts";
 import { idOf } from "../domain/block.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
@@ -10,8 +12,6 @@ import type { Life } from "../log/writer/owner.ts";
 import { lastChange } from "../projections/client-turn/blame.ts";
 import type { ServerContext } from "../projections/server-contexts/server-contexts.ts";
 import { totalTokens, type UsageView, usage } from "../projections/usage.ts";
-import { describeEvent } from "../wording/describe-event.ts";
-import { labelIn } from "../wording/labels.ts";
 import type { RunDocument, ServerContextDocument, ShowDocument, ToldBlock } from "./conversations.ts";
 import type { FoundPlace } from "./found-place.ts";
 import { blockDocument, turnDocument } from "./turn-documents.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { StreamProblem } from "../audit/stream-check.ts";
-import type { Verification, VerifiedStreamName } from "../audit/verify.ts";
+import type { StreamProblem } from "../operations/audit/stream-check.ts";
+import type { Verification, VerifiedStreamName } from "../operations/audit/verify.ts";
 import type { verifyDocument } from "./stores.ts";
 
 type VerifyDocument = z.infer<typeof verifyDocument>;

@@ -1,3 +1,4 @@
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import { excerpt } from "../base/printable.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { RequestExplanation } from "../conversation/explain.ts";
@@ -5,7 +6,6 @@ import type { FoundRequest, RequestPlace } from "../conversation/find-request.ts
 import { explainReasoning } from "../conversation/reasoning-report.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { outgoingTurn } from "../engine/recorded/recorded-request.ts";
-import { shownText } from "../wording/shown-text.ts";
 import type { WhyDocument } from "./requests.ts";
 
 /** Why a request was sent the way it was, as `turnlog why` prints it. */

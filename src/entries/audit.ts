@@ -1,15 +1,5 @@
 /** Audits of conversations: who changed what, what was sent and why, and whether the log is complete (docs/AUDIT.md). */
 
-export type { StreamProblem } from "../audit/stream-check.ts";
-export type {
-  ReadModel,
-  SkippedEvent,
-  StoreVerifyOptions,
-  StreamReport,
-  Verification,
-  VerifiedStreamName,
-  VerifyOptions,
-} from "../audit/verify.ts";
 export type { BillRow } from "../bill/bill.ts";
 export type { BillCost, NotPriced } from "../bill/bill-sum.ts";
 export type { CacheSum, MissRow } from "../bill/cache-sum.ts";
@@ -35,6 +25,16 @@ export { type ModifiedBlock, type TurnDifference, turnDifference } from "../doma
 export type { BlockOutline, TurnOutline } from "../domain/turn-outline.ts";
 export type { ReasoningBreak, ReasoningFate } from "../engine/recorded/reasoning-survival.ts";
 export type { SentRequest } from "../engine/recorded/recorded-request.ts";
+export type { StreamProblem } from "../operations/audit/stream-check.ts";
+export type {
+  ReadModel,
+  SkippedEvent,
+  StoreVerifyOptions,
+  StreamReport,
+  Verification,
+  VerifiedStreamName,
+  VerifyOptions,
+} from "../operations/audit/verify.ts";
 export type { Blame, BlamedVersion, BlockChange } from "../projections/client-turn/blame.ts";
 export type { ServerContext, Unusable } from "../projections/server-contexts/server-contexts.ts";
 export type { CacheAuthor, PromptDivergence } from "../projections/views/cache-author.ts";

@@ -1,12 +1,12 @@
 /** Verified copies of conversations between stores, directly or through bundles, which are files; and the spans of recorded runs. */
-export { type ExportOptions, exportBundle, importBundle } from "../carry/carry-bundle.ts";
+export { type ExportOptions, exportBundle, importBundle } from "../operations/transfer/carry-bundle.ts";
 export {
   type CopiedStream,
   type CopyConversationsOptions,
   type CopyOptions,
   copyConversations,
   type OpenStore,
-} from "../carry/copy.ts";
-export { type ExportSpansOptions, exportSpans } from "../carry/export-spans.ts";
-export { redactEvent } from "../carry/redact.ts";
-export { type VerifiedBundle, verifyBundle } from "../carry/verify-bundle.ts";
+} from "../operations/transfer/copy.ts";
+export { type ExportSpansOptions, exportSpans } from "../operations/transfer/export-spans.ts";
+export { redactEvent } from "../operations/transfer/redact.ts";
+export { type VerifiedBundle, verifyBundle } from "../operations/transfer/verify-bundle.ts";

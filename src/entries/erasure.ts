@@ -1,7 +1,10 @@
 /** The plan and the result of an erasure, and keys that sign its receipt (docs/TRUST.md). `store.planErasure` and `store.erase` do the work. */
 export type { ErasureTargets } from "../conversation/conversation-options.ts";
-export type { ErasureReason } from "../erasure/erase.ts";
-export type { FoundLines } from "../erasure/find-lines.ts";
+export { ConversationErasedError } from "../log/codec/erased.ts";
+export { type ErasureOrder, type ErasureOrdered, erasureOrders } from "../log/system-streams/erasures.ts";
+export type { ExportMade, RecordedExport } from "../log/system-streams/exports.ts";
+export type { ErasureReason } from "../operations/erasure/erase.ts";
+export type { FoundLines } from "../operations/erasure/find-lines.ts";
 export {
   isSignedBy,
   newKeys,
@@ -11,9 +14,6 @@ export {
   signNote,
   textOfNote,
   type VerifyingKey,
-} from "../erasure/note.ts";
-export type { ErasurePlan, PlannedConversation, PlannedLines } from "../erasure/plan.ts";
-export { type ErasureReceipt, receiptText } from "../erasure/receipt.ts";
-export { ConversationErasedError } from "../log/codec/erased.ts";
-export { type ErasureOrder, type ErasureOrdered, erasureOrders } from "../log/system-streams/erasures.ts";
-export type { ExportMade, RecordedExport } from "../log/system-streams/exports.ts";
+} from "../operations/erasure/note.ts";
+export type { ErasurePlan, PlannedConversation, PlannedLines } from "../operations/erasure/plan.ts";
+export { type ErasureReceipt, receiptText } from "../operations/erasure/receipt.ts";

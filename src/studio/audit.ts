@@ -1,4 +1,3 @@
-import { verification } from "../audit/verify.ts";
 import { messageOf } from "../base/error-message.ts";
 import { readModels } from "../conversation/read-models.ts";
 import { erasureOrderDocuments } from "../documents/erasure-orders.ts";
@@ -6,6 +5,7 @@ import { verifyDocumentOf } from "../documents/verify-document.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/recorded/recorded-request.ts";
 import type { EventStore, Head } from "../log/ports/event-store.ts";
+import { verification } from "../operations/audit/verify.ts";
 import type { AuditDocument, AuditHead, AuditHeadsPage, AuditProgress, AuditReport } from "./audit-documents.ts";
 import { breathing } from "./breathing.ts";
 

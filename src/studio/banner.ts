@@ -1,9 +1,9 @@
+import { describeCacheCause } from "../analysis/descriptions/describe-cache.ts";
+import { describeRequestReason } from "../analysis/descriptions/describe-reason.ts";
+import { actorLabel } from "../analysis/descriptions/labels.ts";
 import { counted, grouped } from "../base/counted.ts";
 import { excerpt } from "../base/printable.ts";
 import type { Divergence } from "../domain/events/inference-events.ts";
-import { describeCacheCause } from "../wording/describe-cache.ts";
-import { describeRequestReason } from "../wording/describe-reason.ts";
-import { actorLabel } from "../wording/labels.ts";
 import type { Reel } from "./reel.ts";
 import type { Banner, BannerPart } from "./stack-documents.ts";
 import type { Step } from "./step.ts";

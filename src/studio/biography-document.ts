@@ -1,3 +1,5 @@
+import { actorLabel } from "../analysis/descriptions/labels.ts";
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import { printable } from "../base/printable.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
@@ -5,8 +7,6 @@ import { conversationOfStream } from "../domain/ids.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { recordedAt } from "../log/history/read-events.ts";
 import type { Blame, BlockChange } from "../projections/client-turn/blame.ts";
-import { actorLabel } from "../wording/labels.ts";
-import { shownText } from "../wording/shown-text.ts";
 import type { BiographyDocument, BiographyStep } from "./biography-documents.ts";
 import { fitting, jsonBytes } from "./by-bytes.ts";
 import type { Reel } from "./reel.ts";

@@ -1,7 +1,7 @@
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import { printable } from "../base/printable.ts";
 import type { ChangedBlock, TurnChanges } from "../conversation/turn-changes.ts";
 import { type Block, idOf } from "../domain/block.ts";
-import { shownText } from "../wording/shown-text.ts";
 import { lazily } from "./by-bytes.ts";
 import type { ChangedText } from "./page-documents.ts";
 import { textDifference } from "./text-difference.ts";

@@ -1,3 +1,4 @@
+import type { BlockLabels } from "../analysis/descriptions/labels.ts";
 import { copiedMap, GrowingMap } from "../base/growing-map.ts";
 import { type CacheTrail, copiedTrail, emptyTrail, notePrompt } from "../conversation/cache-trail.ts";
 import { ShowFolds } from "../documents/show-document.ts";
@@ -7,7 +8,6 @@ import type { Turn } from "../domain/turn.ts";
 import type { ConversationView } from "../projections/views/conversation-view.ts";
 import { conversationView } from "../projections/views/conversation-view.ts";
 import { copiedView, copyableView } from "../projections/views/copied-view.ts";
-import type { BlockLabels } from "../wording/labels.ts";
 
 /** The fold of a conversation at a revision, and what documents need besides. */
 export type DocumentFolds = {

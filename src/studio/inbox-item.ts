@@ -1,3 +1,4 @@
+import { labelIn } from "../analysis/descriptions/labels.ts";
 import { excerpt } from "../base/printable.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -6,7 +7,6 @@ import { tryToRead } from "../log/codec/recorded.ts";
 import { type EventStore, envelopeAt } from "../log/ports/event-store.ts";
 import type { OpenRun } from "../projections/client-turn/open-run.ts";
 import { waitingIn } from "../projections/views/waiting.ts";
-import { labelIn } from "../wording/labels.ts";
 import { RefusedError } from "./failures.ts";
 import type { InboxItemDocument, LedBlock } from "./inbox-documents.ts";
 import { besideRuns, leftBy } from "./inbox-tail.ts";

@@ -1,8 +1,8 @@
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import { excerpt } from "../base/printable.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { isRunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { shownText } from "../wording/shown-text.ts";
 import type { LogGroup } from "./page-documents.ts";
 
 /** A group while it may still grow. */

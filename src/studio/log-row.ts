@@ -1,3 +1,6 @@
+import { describeEvent } from "../analysis/descriptions/describe-event.ts";
+import { type BlockLabels, blockLabel } from "../analysis/descriptions/labels.ts";
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import { grouped } from "../base/counted.ts";
 import { excerpt } from "../base/printable.ts";
 import type { Actor } from "../domain/actor.ts";
@@ -9,9 +12,6 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RecordedSkip } from "../log/history/skipped-events.ts";
 import type { StoredEnvelope } from "../log/ports/event-store.ts";
 import type { OpenRun } from "../projections/client-turn/open-run.ts";
-import { describeEvent } from "../wording/describe-event.ts";
-import { type BlockLabels, blockLabel } from "../wording/labels.ts";
-import { shownText } from "../wording/shown-text.ts";
 import type { LogRow, RowSign, Verdict } from "./page-documents.ts";
 import { verdictOf } from "./step.ts";
 

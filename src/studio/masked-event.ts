@@ -1,9 +1,9 @@
 import { isJsonList, isJsonObject, type JsonValue, objectOf, parseJson, textOrEmpty } from "../base/json.ts";
-import { redactEvent } from "../carry/redact.ts";
 import { ErasedValue, erasedMembers } from "../domain/events/erased-content.ts";
 import { joinAround, linesAround } from "../log/codec/line-places.ts";
 import { hasErasedLine } from "../log/codec/lines.ts";
 import type { Envelope } from "../log/ports/event-store.ts";
+import { redactEvent } from "../operations/transfer/redact.ts";
 
 /**
  * An event whose texts are masked, so that folds still apply it and a page can show what happened. What stays is what a redacted bundle keeps. Its

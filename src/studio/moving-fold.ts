@@ -1,3 +1,4 @@
+import { noteLabels } from "../analysis/descriptions/labels.ts";
 import type { CacheTrail } from "../conversation/cache-trail.ts";
 import type { FoundRequest } from "../conversation/find-request.ts";
 import { LoadedPast } from "../conversation/past.ts";
@@ -10,7 +11,6 @@ import { namesOf } from "../log/codec/stream-names.ts";
 import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { noteSkip, SkippedEvents } from "../log/history/skipped-events.ts";
-import { noteLabels } from "../wording/labels.ts";
 import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
 import type { Reel } from "./reel.ts";
 

@@ -1,3 +1,4 @@
+import { type BlockLabels, noteLabels } from "../analysis/descriptions/labels.ts";
 import { grouped } from "../base/counted.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
 import { changesEarlier } from "../domain/events/changes-earlier.ts";
@@ -16,7 +17,6 @@ import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import { skippedOf } from "../log/snapshots/open.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import type { ConversationView } from "../projections/views/conversation-view.ts";
-import { type BlockLabels, noteLabels } from "../wording/labels.ts";
 import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
 import { type FoldedGroup, groupAfter, groupWith } from "./log-groups.ts";
 import { holeRow, logRow, unreadableRow } from "./log-row.ts";

@@ -1,10 +1,10 @@
+import { describeReason } from "../analysis/descriptions/describe-reason.ts";
+import { labelIn } from "../analysis/descriptions/labels.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import { equalBeginning } from "../domain/turn-difference.ts";
 import { contextsOf } from "../engine/planning/contexts.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import type { ServerContext } from "../projections/server-contexts/server-contexts.ts";
-import { describeReason } from "../wording/describe-reason.ts";
-import { labelIn } from "../wording/labels.ts";
 import { bannerOf, nothingSent, nothingSentByFork, notSentYet } from "./banner.ts";
 import { fitting, lazily } from "./by-bytes.ts";
 import type { Reel } from "./reel.ts";

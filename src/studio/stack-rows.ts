@@ -1,8 +1,8 @@
+import { type BlockLabels, labelIn } from "../analysis/descriptions/labels.ts";
+import { shownText } from "../analysis/descriptions/shown-text.ts";
 import { excerpt, printable } from "../base/printable.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
-import { type BlockLabels, labelIn } from "../wording/labels.ts";
-import { shownText } from "../wording/shown-text.ts";
 import type { RequestSign, StackEdit, StackFold, StackRow } from "./stack-documents.ts";
 import { instructionBlocks, type Step } from "./step.ts";
 import { textDifference } from "./text-difference.ts";

@@ -20,7 +20,7 @@ export class Verifications {
   }
 
   async check(id: ConversationId): Promise<Last> {
-    const { verification } = await import("../audit/verify.ts");
+    const { verification } = await import("../operations/audit/verify.ts");
     const { isSound, problems, heads } = await verification(this.#store.log.store, {
       codecs: this.#store.codecs,
       conversations: [id],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { verifyStore } from "../../src/audit/verify.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { verifyStore } from "../../src/operations/audit/verify.ts";
 import { cases } from "../support/cases.ts";
 import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
+import { verifyStore } from "../../src/operations/audit/verify.ts";
 import { responsesCodec } from "../../src/providers/responses/responses-codec.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { verifyStore } from "../../src/audit/verify.ts";
-import { copyConversations } from "../../src/carry/copy.ts";
 import { findConversation } from "../../src/cli/find.ts";
 import { parsePlace } from "../../src/cli/revision.ts";
 import { all } from "../../src/contracts/prepared.ts";
@@ -8,6 +6,8 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema, conversationOfBlob } from "../../src/domain/ids.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createProjector } from "../../src/log/read-models/projector.ts";
+import { verifyStore } from "../../src/operations/audit/verify.ts";
+import { copyConversations } from "../../src/operations/transfer/copy.ts";
 import { conversationList } from "../../src/projections/views/conversation-list.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

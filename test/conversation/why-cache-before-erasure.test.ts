@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { describeCacheCause } from "../../src/analysis/descriptions/describe-cache.ts";
 import { system, user } from "../../src/domain/make-block.ts";
 import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
-import { describeCacheCause } from "../../src/wording/describe-cache.ts";
 import { cachedProviders } from "../support/caching/cached-world.ts";
 import { erasingWorld, long, lookUp, picture, threeTimes, veil, without } from "../support/caching/erasing-world.ts";
 

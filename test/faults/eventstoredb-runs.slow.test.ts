@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
-import { verifyStore } from "../../src/audit/verify.ts";
 import { all } from "../../src/contracts/prepared.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
+import { verifyStore } from "../../src/operations/audit/verify.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";

@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from "vitest";
-import { verification } from "../../src/audit/verify.ts";
 import { TurnlogError } from "../../src/base/turnlog-error.ts";
 import { readModels } from "../../src/conversation/read-models.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
@@ -7,6 +6,7 @@ import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { RunResult } from "../../src/engine/options/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createProjector } from "../../src/log/read-models/projector.ts";
+import { verification } from "../../src/operations/audit/verify.ts";
 import { conversationList } from "../../src/projections/views/conversation-list.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";

@@ -7,7 +7,7 @@ import { outcomeOf } from "../support/process.ts";
 const root = join(import.meta.dirname, "..", "..");
 const check = (cwd: string) => outcomeOf(process.execPath, [join(root, "tools/check-words.cjs")], { cwd });
 
-const floors = ["src/domain", "src/projections", "src/log/codec", "src/engine/planning", "src/wording"];
+const floors = ["src/domain", "src/projections", "src/log/codec", "src/engine/planning", "src/analysis/descriptions"];
 const words = [
   ...["previous_response_id", "function_call", "function_call_output", "call_id", "encrypted_content"],
   ...["input_text", "output_text", "max_output_tokens", "incomplete_details"],

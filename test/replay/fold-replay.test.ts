@@ -1,6 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { verifyStore } from "../../src/audit/verify.ts";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../../src/cli/demo/agent.ts";
 import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
@@ -9,6 +8,7 @@ import { conversationStream } from "../../src/domain/ids.ts";
 import { system } from "../../src/domain/make-block.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
+import { verifyStore } from "../../src/operations/audit/verify.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { verifyStore } from "../../src/audit/verify.ts";
 import { assistant, user } from "../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
 import type { Engine } from "../../src/engine/options/engine.ts";
 import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../src/engine/ports/middleware.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
+import { verifyStore } from "../../src/operations/audit/verify.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { firstSeed, seeds } from "../support/cases.ts";

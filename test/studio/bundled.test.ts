@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { exportBundle } from "../../src/carry/carry-bundle.ts";
 import type { ShowDocument } from "../../src/documents/conversations.ts";
+import { exportBundle } from "../../src/operations/transfer/carry-bundle.ts";
 import type { BiographyDocument } from "../../src/studio/biography-documents.ts";
 import { bundledStudio } from "../../src/studio/bundled-studio.ts";
 import { maskedEvent } from "../../src/studio/masked-event.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { noteLabels } from "../../src/analysis/descriptions/labels.ts";
 import { LoadedPast } from "../../src/conversation/past.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { conversationIdSchema, conversationStream } from "../../src/domain/ids.ts";
@@ -7,7 +8,6 @@ import { namesOf } from "../../src/log/codec/stream-names.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "../../src/studio/document-folds.ts";
-import { noteLabels } from "../../src/wording/labels.ts";
 import { seeds } from "../support/cases.ts";
 import { randomConversation } from "../support/random-conversation.ts";
 import { viewDigest } from "../support/view-digest.ts";

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { exportBundle } from "../../src/carry/carry-bundle.ts";
+import { exportBundle } from "../../src/operations/transfer/carry-bundle.ts";
 import { bundledStudio } from "../../src/studio/bundled-studio.ts";
 import type { Studio } from "../../src/studio/studio.ts";
 import { isLong, seeds } from "../support/cases.ts";

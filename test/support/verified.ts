@@ -1,5 +1,5 @@
-import { verifyStore } from "../../src/audit/verify.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { verifyStore } from "../../src/operations/audit/verify.ts";
 
 /** The first thing that is wrong with each stream of a store: its chain, its events, its folds, its requests made again. */
 export async function problemsIn({ events, codecs }: Pick<TurnlogStore, "events" | "codecs">) {

@@ -1,10 +1,10 @@
 import type * as z from "zod";
+import { notLookedAtWords } from "../../analysis/descriptions/describe-cache.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import type { BillBy } from "../../bill/bill-by.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { billDocument } from "../../documents/stores.ts";
-import { notLookedAtWords } from "../../wording/describe-cache.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { findConversation } from "../find.ts";
 import { checkedPrices, notPricedWords } from "../price-files.ts";

@@ -1,8 +1,8 @@
 import type * as z from "zod";
+import { describeCacheCause, notLookedAtWords } from "../../analysis/descriptions/describe-cache.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import { cacheDocument } from "../../documents/caching.ts";
-import { describeCacheCause, notLookedAtWords } from "../../wording/describe-cache.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";

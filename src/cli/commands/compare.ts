@@ -1,3 +1,4 @@
+import { blockLabel } from "../../analysis/descriptions/labels.ts";
 import { counted } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import { compareConversations } from "../../conversation/compare.ts";
@@ -5,7 +6,6 @@ import { compareDocument } from "../../documents/differences.ts";
 import { blockDocument } from "../../documents/turn-documents.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
-import { blockLabel } from "../../wording/labels.ts";
 import { changeWords, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";

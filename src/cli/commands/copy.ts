@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
-import { type CopiedStream, copyConversations } from "../../carry/copy.ts";
 import { copyDocument } from "../../documents/stores.ts";
+import { type CopiedStream, copyConversations } from "../../operations/transfer/copy.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { findConversations } from "../find.ts";
 

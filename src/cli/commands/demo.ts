@@ -1,4 +1,7 @@
 import type * as z from "zod";
+import { describeDivergence } from "../../analysis/descriptions/describe-inference.ts";
+import { describeRequestReason } from "../../analysis/descriptions/describe-reason.ts";
+import { shortId } from "../../analysis/descriptions/labels.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { type DemoRequest, demoDocument } from "../../documents/running.ts";
@@ -13,9 +16,6 @@ import {
 } from "../../projections/views/conversation-list.ts";
 import { openaiResponses } from "../../providers/responses/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
-import { describeDivergence } from "../../wording/describe-inference.ts";
-import { describeRequestReason } from "../../wording/describe-reason.ts";
-import { shortId } from "../../wording/labels.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, type Screen, shownUrl } from "../context.ts";
 import { playDemo } from "../demo/play.ts";

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { keysDocument } from "../../documents/erasing.ts";
-import { newKeys } from "../../erasure/note.ts";
+import { newKeys } from "../../operations/erasure/note.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { UsageError } from "../exit-codes.ts";
 

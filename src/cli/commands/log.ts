@@ -1,3 +1,4 @@
+import { actorLabel } from "../../analysis/descriptions/labels.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { type WalkedEvent, Walker } from "../../conversation/walk.ts";
@@ -5,7 +6,6 @@ import { type LoggedEvent, logDocument } from "../../documents/conversations.ts"
 import { differenceDocumentOf } from "../../documents/turn-documents.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { followEnvelopes } from "../../log/codec/recorded.ts";
-import { actorLabel } from "../../wording/labels.ts";
 import { type CommandInput, commandCode, type Documents } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
 import { differenceLines } from "../difference.ts";

@@ -1,6 +1,6 @@
+import { actorLabel } from "../../analysis/descriptions/labels.ts";
 import { excerpt, printable } from "../../base/printable.ts";
 import { searchDocument } from "../../documents/conversations.ts";
-import { actorLabel } from "../../wording/labels.ts";
 import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { UsageError } from "../exit-codes.ts";

@@ -1,3 +1,7 @@
+import { describeOrigin } from "../../analysis/descriptions/describe-event.ts";
+import { describeReason } from "../../analysis/descriptions/describe-reason.ts";
+import { endpointLabel, shortId } from "../../analysis/descriptions/labels.ts";
+import { shownText } from "../../analysis/descriptions/shown-text.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt, inOneLine, printable } from "../../base/printable.ts";
 import {
@@ -12,10 +16,6 @@ import { describeActor } from "../../domain/actor.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { lifeIn } from "../../log/writer/owner.ts";
-import { describeOrigin } from "../../wording/describe-event.ts";
-import { describeReason } from "../../wording/describe-reason.ts";
-import { endpointLabel, shortId } from "../../wording/labels.ts";
-import { shownText } from "../../wording/shown-text.ts";
 import { blockRow, changedWords, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";

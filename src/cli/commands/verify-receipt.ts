@@ -1,10 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { parseJson } from "../../base/json.ts";
-import { noSignatures, readVerifyingKey, signatureProblem, signaturesOf, textOfNote } from "../../erasure/note.ts";
-import { type ErasureReceipt, erasureReceiptSchema } from "../../erasure/receipt.ts";
 import { StoreCorruptedError } from "../../log/ports/store-errors.ts";
 import { recordedReceipts } from "../../log/system-streams/erasures.ts";
+import {
+  noSignatures,
+  readVerifyingKey,
+  signatureProblem,
+  signaturesOf,
+  textOfNote,
+} from "../../operations/erasure/note.ts";
+import { type ErasureReceipt, erasureReceiptSchema } from "../../operations/erasure/receipt.ts";
 import type { CliContext } from "../context.ts";
 import { UsageError } from "../exit-codes.ts";
 

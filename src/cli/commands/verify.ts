@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import * as z from "zod";
-import { verification } from "../../audit/verify.ts";
 import { counted } from "../../base/counted.ts";
 import { excerpt, printable } from "../../base/printable.ts";
 import { readModels } from "../../conversation/read-models.ts";
 import { bundleDocument, receiptDocument } from "../../documents/erasing.ts";
 import { verifyDocument } from "../../documents/stores.ts";
 import { isUnchecked, verifyDocumentOf } from "../../documents/verify-document.ts";
+import { verification } from "../../operations/audit/verify.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
@@ -31,7 +31,7 @@ export const verify = commandCode({
     const { receipt, bundle, key } = options;
     checkOptions(names, options);
     if (bundle !== undefined) {
-      const { verifyBundle } = await import("../../carry/verify-bundle.ts");
+      const { verifyBundle } = await import("../../operations/transfer/verify-bundle.ts");
       const { readBundle } = await import("../open-bundle.ts");
       const { heads, ...found } = await readBundle(bundle, verifyBundle);
       yield { bundleFile: bundle, streams: heads.length, ...found };

@@ -1,3 +1,11 @@
+import {
+  describeAnchor,
+  describeDivergence,
+  describeStrategy,
+} from "../../analysis/descriptions/describe-inference.ts";
+import { describeReason, describeRequestReason } from "../../analysis/descriptions/describe-reason.ts";
+import { endpointLabel, shortId } from "../../analysis/descriptions/labels.ts";
+import { layerNotes, repairWords } from "../../analysis/descriptions/side-notes.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { inOneLine } from "../../base/printable.ts";
 import { cacheTrailReader } from "../../conversation/cache-trail.ts";
@@ -7,10 +15,6 @@ import { type WhyDocument, whyDocument } from "../../documents/requests.ts";
 import { reasoningDocumentOf, whyDocumentOf } from "../../documents/why-document.ts";
 import type { AnchorId } from "../../domain/anchor.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { describeAnchor, describeDivergence, describeStrategy } from "../../wording/describe-inference.ts";
-import { describeReason, describeRequestReason } from "../../wording/describe-reason.ts";
-import { endpointLabel, shortId } from "../../wording/labels.ts";
-import { layerNotes, repairWords } from "../../wording/side-notes.ts";
 import { blockRow, eventPlace, placeName } from "../block-rows.ts";
 import { printCache } from "../cache-lines.ts";
 import { type CommandInput, commandCode } from "../command.ts";

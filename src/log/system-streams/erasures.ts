@@ -45,7 +45,7 @@ const erasureOrderedSchema = z.strictObject({
 });
 export type ErasureOrdered = z.infer<typeof erasureOrderedSchema>;
 
-/** The erasure has ended, with this receipt, as `src/erasure/receipt.ts` writes it. */
+/** The erasure has ended, with this receipt, as `src/operations/erasure/receipt.ts` writes it. */
 const erasureFinishedSchema = z.strictObject({ receipt: z.record(z.string(), z.unknown()) });
 
 /** An order as recorded in its stream. */

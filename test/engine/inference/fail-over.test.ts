@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { inferenceWords } from "../../../src/analysis/descriptions/describe-inference.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { InferenceFailedData } from "../../../src/domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
@@ -12,7 +13,6 @@ import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
-import { inferenceWords } from "../../../src/wording/describe-inference.ts";
 import { replayed } from "../../support/replayed.ts";
 import { beginningOf, rewritten } from "../../support/run/cut-logs.ts";
 import { dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { copyConversations } from "../../../src/carry/copy.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
@@ -8,6 +7,7 @@ import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
+import { copyConversations } from "../../../src/operations/transfer/copy.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message } from "../../../src/reference-server/answers.ts";
 import { playOtherwise } from "../../../src/replay/counterfactual.ts";

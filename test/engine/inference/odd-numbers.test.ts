@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

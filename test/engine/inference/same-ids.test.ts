@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import { isJsonObject } from "../../../src/base/json.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { inferenceWords } from "../../../src/analysis/descriptions/describe-inference.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { ConversationEventOf } from "../../../src/domain/events/event.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
@@ -11,7 +12,6 @@ import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
-import { inferenceWords } from "../../../src/wording/describe-inference.ts";
 import { replayed } from "../../support/replayed.ts";
 import { beginningOf, rewritten } from "../../support/run/cut-logs.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";

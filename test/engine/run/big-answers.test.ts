@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { EventTooLargeError } from "../../../src/log/ports/store-errors.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { isLong } from "../../support/cases.ts";

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { exportSpans } from "../../../src/carry/export-spans.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { secretReference as secret } from "../../../src/domain/secret-reference.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { exportsOf } from "../../../src/log/system-streams/exports.ts";
+import { exportSpans } from "../../../src/operations/transfer/export-spans.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";

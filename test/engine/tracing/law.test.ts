@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { otlpPieces } from "../../../src/carry/otlp.ts";
-import { recordedSpans } from "../../../src/carry/recorded-spans.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { plainSpans, type SpanOptions } from "../../../src/engine/tracing/spans/span-options.ts";
+import { otlpPieces } from "../../../src/operations/transfer/otlp.ts";
+import { recordedSpans } from "../../../src/operations/transfer/recorded-spans.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 import { begunSpans, type ComparedSpan, exportedSpans, liveSpans } from "../../support/tracing/compared-spans.ts";
 import { textOf } from "../../support/tracing/text-of.ts";

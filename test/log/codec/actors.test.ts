@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
-import { redactEvent } from "../../../src/carry/redact.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { actorSchema, describeActor } from "../../../src/domain/actor.ts";
 import { plainNames } from "../../../src/domain/block-names.ts";
@@ -8,6 +6,8 @@ import { blockAppending } from "../../../src/domain/events/blocks-in.ts";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import { erasedLine } from "../../../src/log/codec/lines.ts";
 import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
+import { redactEvent } from "../../../src/operations/transfer/redact.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { said } from "../../support/domain/turn-builders.ts";

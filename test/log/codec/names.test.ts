@@ -1,8 +1,5 @@
 import { expect, test } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
-import { exportBundle, importBundle } from "../../../src/carry/carry-bundle.ts";
-import { copyConversations } from "../../../src/carry/copy.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
@@ -10,6 +7,9 @@ import { user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
+import { exportBundle, importBundle } from "../../../src/operations/transfer/carry-bundle.ts";
+import { copyConversations } from "../../../src/operations/transfer/copy.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { type ScriptedProvider, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { ConversationEvent } from "../../../src/domain/events/event.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import { verification } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { gated } from "../../support/gates.ts";

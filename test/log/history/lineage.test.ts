@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { type StreamReport, verifyStore } from "../../../src/audit/verify.ts";
 import { compareConversations } from "../../../src/conversation/compare.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
+import { type StreamReport, verifyStore } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createWorkshop, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
@@ -9,6 +8,7 @@ import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import { verification } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";

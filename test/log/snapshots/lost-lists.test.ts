@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { verification } from "../../../src/audit/verify.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { inferenceIdSchema, settingsNameSchema } from "../../../src/domain/ids.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
 import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
+import { verification } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { idOf } from "../../../src/domain/block.ts";
@@ -16,6 +15,7 @@ import { SavedNames } from "../../../src/log/snapshots/names.ts";
 import { foldTo } from "../../../src/log/snapshots/open.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

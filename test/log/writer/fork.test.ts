@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { viewDigest } from "../../support/view-digest.ts";

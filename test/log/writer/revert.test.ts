@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { assistant } from "../../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

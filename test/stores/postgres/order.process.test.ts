@@ -1,9 +1,9 @@
 import { createServer, connect as dial, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { createPageSize } from "../../../src/stores/postgres/read.ts";

@@ -12,7 +12,6 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import { all, appendPrepared, headAfter, jsonText, withoutPosition } from "../../../src/contracts/prepared.ts";
 import {
   StoreCorruptedError,
@@ -20,6 +19,7 @@ import {
   StoreTooNewError,
   StoreUnavailableError,
 } from "../../../src/log/ports/store-errors.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { backUpStore, restoreStore } from "../../../src/stores/sqlite/backup.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { startAside } from "../../support/process.ts";

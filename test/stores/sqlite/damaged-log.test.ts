@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import { all, appendPrepared, headAfter } from "../../../src/contracts/prepared.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 

@@ -1,9 +1,9 @@
 import { closeSync, openSync, readdirSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { verification } from "../../../src/audit/verify.ts";
 import { readModels } from "../../../src/conversation/read-models.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { verification } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { backUpStore } from "../../../src/stores/sqlite/backup.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";

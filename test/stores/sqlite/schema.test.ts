@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { verification } from "../../../src/audit/verify.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
+import { verification } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

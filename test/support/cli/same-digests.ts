@@ -1,5 +1,4 @@
 import { expect, onTestFinished } from "vitest";
-import { verifyStore } from "../../../src/audit/verify.ts";
 import { playDemo } from "../../../src/cli/demo/play.ts";
 import { answerAsTravelAgent } from "../../../src/cli/demo/travel-agent.ts";
 import { all } from "../../../src/contracts/prepared.ts";
@@ -7,6 +6,7 @@ import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { createEventIds } from "../../../src/log/codec/ids.ts";
 import { openStore } from "../../../src/open-store.ts";
+import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { conversationView } from "../../../src/projections/views/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";

@@ -1,4 +1,3 @@
-import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
@@ -6,6 +5,7 @@ import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { blocksIn } from "../../../src/domain/events/blocks-in.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
+import { verification } from "../../../src/operations/audit/verify.ts";
 import { ConversationDamagedError } from "../../../src/projections/damage.ts";
 import { codecsWith } from "../../../src/providers/codecs.ts";
 import { isUnknownAfterSkip, type Troubled } from "./operator.ts";

@@ -1,9 +1,9 @@
-import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { blockToJson } from "../../../src/domain/block-json.ts";
 import { blockIdSchema, conversationStream } from "../../../src/domain/ids.ts";
 import { toolResult, user } from "../../../src/domain/make-block.ts";
 import { randomId } from "../../../src/log/codec/ids.ts";
+import { verification } from "../../../src/operations/audit/verify.ts";
 import { codecsWith } from "../../../src/providers/codecs.ts";
 import { untilAborted } from "../gates.ts";
 import { takeSnapshots } from "../log/take-snapshots.ts";

@@ -32,7 +32,7 @@ export const tracingFaults: readonly PlantedFault[] = [
   },
   {
     of: "two attempts of one part have one id",
-    file: "carry/otlp.ts",
+    file: "operations/transfer/otlp.ts",
     find: 'digest("span", ',
     put: 'digest("span", part.length > 0 ? key : ',
     suite: "engine/tracing/law",
@@ -67,7 +67,7 @@ export const tracingFaults: readonly PlantedFault[] = [
   },
   {
     of: "an export with content is not recorded",
-    file: "carry/export-spans.ts",
+    file: "operations/transfer/export-spans.ts",
     find: "  if (!content) return;\n",
     put: "  if (content) return;\n",
     suite: "engine/tracing/export",
