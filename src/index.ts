@@ -4,6 +4,8 @@
  * What a program writes down, and what the signatures of that name. What else there is has the entry of its subject (docs/API.md).
  */
 
+export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./analysis/lists/list.ts";
+export type { SearchOptions, SearchResult } from "./analysis/lists/search.ts";
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
 export type { Bill } from "./bill/bill.ts";
@@ -14,12 +16,10 @@ export type { Conversation } from "./conversation/conversation.ts";
 export type { ActorOption, Appended, AppendOptions, ConversationLabels } from "./conversation/conversation-options.ts";
 export type { DeletedStored, DeleteStoredOptions } from "./conversation/delete-stored.ts";
 export type { ImportedConversation, ImportStoredOptions } from "./conversation/import-stored.ts";
-export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./conversation/list.ts";
 export type { LoadedPast, PastConversation, PlanOptions } from "./conversation/past.ts";
 export type { DiffOptions, ReadableConversation } from "./conversation/readable-conversation.ts";
 export type { ResumeAllOptions, ResumedConversation } from "./conversation/resume-all.ts";
 export type { AbandonOptions, RunnableConversation } from "./conversation/runnable-conversation.ts";
-export type { SearchOptions, SearchResult } from "./conversation/search.ts";
 export type { CloseOptions, StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 export type { WalkOptions } from "./conversation/walk-options.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";

@@ -1,7 +1,7 @@
+import { listConversations } from "../analysis/lists/list.ts";
 import { counted } from "../base/counted.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { type FoundRequest, findRequest, type RequestPlace } from "../conversation/find-request.ts";
-import { listConversations } from "../conversation/list.ts";
 import { readWatchedPlace } from "../conversation/place.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import type { FoundPlace } from "../documents/found-place.ts";

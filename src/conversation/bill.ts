@@ -1,3 +1,4 @@
+import { timeOf } from "../analysis/lists/since.ts";
 import { anything, kindOf, meant, optionsOf } from "../base/options.ts";
 import { type Bill, billRows } from "../bill/bill.ts";
 import { type BillBy, billKinds, isBillBy } from "../bill/bill-by.ts";
@@ -8,7 +9,6 @@ import { type Billed, namedCells } from "./bill-names.ts";
 import { countReads, inDetail, readBilled } from "./billed-rows.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
 import { billing, caching } from "./read-models.ts";
-import { timeOf } from "./since.ts";
 
 /** Whose costs to add up, and how to list them. */
 export type BillOptions = PriceOptions & {

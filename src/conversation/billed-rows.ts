@@ -1,3 +1,4 @@
+import { withRows } from "../analysis/lists/rows.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isErased } from "../log/codec/erased.ts";
@@ -9,7 +10,6 @@ import { type BillDetail, type BillView, billOf, cellsOf, childrenOf } from "../
 import type { Projection } from "../projections/projection.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
 import type { Billed } from "./bill-names.ts";
-import { withRows } from "./rows.ts";
 
 /** The rows of conversations; how many were erased is null if this caller may not read that. */
 type Found = { readonly billed: readonly Billed[]; readonly erased: number | null };

@@ -1,3 +1,4 @@
+import { timeOf } from "../analysis/lists/since.ts";
 import { anything, kindOf, optionsOf } from "../base/options.ts";
 import { type CacheSum, cacheSum } from "../bill/cache-sum.ts";
 import { checkedConversationId } from "../domain/ids.ts";
@@ -11,7 +12,6 @@ import { firstMiss } from "../providers/first-misses.ts";
 import { countReads, inDetail, readBilled } from "./billed-rows.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
 import { caching } from "./read-models.ts";
-import { timeOf } from "./since.ts";
 
 /** Whose prompt caches to look at. */
 export type CacheOptions = PriceOptions & {

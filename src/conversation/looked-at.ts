@@ -1,3 +1,4 @@
+import type { AnyProjector } from "../analysis/lists/any-projector.ts";
 import type { CacheLoss } from "../domain/events/inference-events.ts";
 import { recordedLoss } from "../engine/recorded/cache-loss.ts";
 import { foldWhole } from "../log/aggregate/fold.ts";
@@ -8,7 +9,6 @@ import { ConversationDamagedError } from "../projections/damage.ts";
 import type { Projection } from "../projections/projection.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
-import type { AnyProjector } from "./any-projector.ts";
 
 /** What requests of older versions gave up of earlier prompts, by their ids: found by a fold of the whole conversation. */
 async function lossesIn(events: EventStore, stream: string): Promise<ReadonlyMap<string, CacheLoss | null>> {

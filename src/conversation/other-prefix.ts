@@ -1,3 +1,4 @@
+import { withRows } from "../analysis/lists/rows.ts";
 import { textOrEmpty } from "../base/json.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { requestOf } from "../engine/recorded/recorded-request.ts";
@@ -13,7 +14,6 @@ import type { CachedRequest } from "../providers/caching/cache-verdict.ts";
 import { settingsPrefix } from "../providers/settings-prefix.ts";
 import { caching } from "./read-models.ts";
 import type { RequestCache } from "./request-cache.ts";
-import { withRows } from "./rows.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 
 /** The last use of a request's settings prefix by another conversation: its place, and the prefix as the walk takes it. */

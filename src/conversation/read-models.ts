@@ -1,3 +1,4 @@
+import type { AnyProjector } from "../analysis/lists/any-projector.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { createRowProjector } from "../log/read-models/row-projector.ts";
@@ -7,7 +8,6 @@ import { conversationList } from "../projections/views/conversation-list.ts";
 import { rowsOfStream, searchTexts } from "../projections/views/search-texts.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
-import type { AnyProjector } from "./any-projector.ts";
 import { cacheProjector } from "./looked-at.ts";
 
 /** Requests, tokens and told money, a row for each conversation. */

@@ -1,10 +1,10 @@
+import { type ListedConversation, listConversations } from "../analysis/lists/list.ts";
 import { messageOf } from "../base/error-message.ts";
 import { checkFunction } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { RunResult } from "../engine/options/result.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { knownLifeIn } from "../log/writer/owner.ts";
-import { type ListedConversation, listConversations } from "./list.ts";
 
 /** The outcome of one of several resumed runs. */
 export type ResumedConversation<Output = unknown> = {

@@ -1,3 +1,5 @@
+import type { ConversationPage, ListOptions } from "../analysis/lists/list.ts";
+import type { SearchOptions, SearchResult } from "../analysis/lists/search.ts";
 import { optionsOf } from "../base/options.ts";
 import { WeakValues } from "../base/weak-values.ts";
 import type { Bill } from "../bill/bill.ts";
@@ -25,9 +27,7 @@ import type { CacheOptions, CacheReport } from "./cache.ts";
 import { Conversation } from "./conversation.ts";
 import { type ErasureTargets, planErasureOptions, waitMs } from "./conversation-options.ts";
 import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
-import type { ConversationPage, ListOptions } from "./list.ts";
 import { type ResumeAllOptions, type ResumedConversation, resumeAll } from "./resume-all.ts";
-import type { SearchOptions, SearchResult } from "./search.ts";
 
 /** Codecs of the store, and for tests a clock, repeatable ids, and retries of appends without waiting. */
 export type StoreSources = Partial<EventLogSources> & {
@@ -137,7 +137,7 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {RangeError} if the limit is not a whole number from 1.
    */
   async list(options: ListOptions = {}): Promise<ConversationPage> {
-    const { listConversations } = await import("./list.ts");
+    const { listConversations } = await import("../analysis/lists/list.ts");
     return listConversations(this.events, options, { clock: this.#clock });
   }
 
@@ -174,7 +174,7 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {RangeError} if the limit is not a whole number from 1.
    */
   async search(text: string, options: SearchOptions = {}): Promise<SearchResult> {
-    const { searchConversations } = await import("./search.ts");
+    const { searchConversations } = await import("../analysis/lists/search.ts");
     return searchConversations(this.log, text, options);
   }
 

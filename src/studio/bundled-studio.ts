@@ -34,6 +34,6 @@ function readingStore(events: EventStore): StudioStore {
     bill: async (options) => (await import("../conversation/bill.ts")).billConversations(events, options ?? {}),
     cache: async (options) => (await import("../conversation/cache.ts")).reportCaches(events, options ?? {}),
     search: async (text, options) =>
-      (await import("../conversation/search.ts")).searchConversations(log, text, options ?? {}),
+      (await import("../analysis/lists/search.ts")).searchConversations(log, text, options ?? {}),
   };
 }

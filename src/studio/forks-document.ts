@@ -1,4 +1,4 @@
-import { type BegunConversation, type Family, withFamily } from "../conversation/list-related.ts";
+import { type BegunConversation, type Family, withFamily } from "../analysis/lists/list-related.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { ForkRow, ForksDocument } from "./fork-documents.ts";

@@ -1,6 +1,6 @@
+import { type ListedConversation, listConversations } from "../analysis/lists/list.ts";
+import { listFailed } from "../analysis/lists/list-related.ts";
 import { excerpt } from "../base/printable.ts";
-import { type ListedConversation, listConversations } from "../conversation/list.ts";
-import { listFailed } from "../conversation/list-related.ts";
 import { defaultChainPolicy } from "../engine/options/chain-policy.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { InboxDocument, InboxItem, InboxKind } from "./inbox-documents.ts";

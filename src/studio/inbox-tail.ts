@@ -1,4 +1,4 @@
-import type { ListedConversation } from "../conversation/list.ts";
+import type { ListedConversation } from "../analysis/lists/list.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { tryToRead } from "../log/codec/recorded.ts";

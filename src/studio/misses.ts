@@ -1,8 +1,8 @@
+import { timeOf } from "../analysis/lists/since.ts";
 import { cacheSum } from "../bill/cache-sum.ts";
 import type { PriceFile } from "../bill/price-file.ts";
 import { readBilled } from "../conversation/billed-rows.ts";
 import { caching } from "../conversation/read-models.ts";
-import { timeOf } from "../conversation/since.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore } from "../log/ports/event-store.ts";

@@ -1,6 +1,6 @@
+import { isPlaceInList } from "../analysis/lists/list.ts";
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import { isPlaceInList } from "../conversation/list.ts";
 import type { Engine } from "../engine/options/engine.ts";
 import type { RunPart } from "../engine/options/run-part.ts";
 import { type AnswerReader, answerChunks, isInLog } from "./answer-chunks.ts";

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { withRows } from "../../src/conversation/rows.ts";
+import { withRows } from "../../src/analysis/lists/rows.ts";
 import { quarantineDocument, statusDocument } from "../../src/documents/stores.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";

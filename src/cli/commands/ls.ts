@@ -1,7 +1,7 @@
 import type * as z from "zod";
+import { type ListOptions, listConversations } from "../../analysis/lists/list.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt, printable } from "../../base/printable.ts";
-import { type ListOptions, listConversations } from "../../conversation/list.ts";
 import { countJson } from "../../documents/ls-document.ts";
 import { lsDocument } from "../../documents/stores.ts";
 import { hiddenLabel } from "../../domain/decider/labels.ts";

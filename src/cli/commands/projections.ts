@@ -1,7 +1,7 @@
 import type * as z from "zod";
+import type { AnyProjector } from "../../analysis/lists/any-projector.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
-import type { AnyProjector } from "../../conversation/any-projector.ts";
 import { readModels } from "../../conversation/read-models.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { quarantineDocument, rebuildDocument, retryDocument, statusDocument } from "../../documents/stores.ts";

@@ -1,8 +1,8 @@
 import type * as z from "zod";
+import type { ListedConversation } from "../../analysis/lists/list.ts";
 import { counted } from "../../base/counted.ts";
 import { excerpt, printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
-import type { ListedConversation } from "../../conversation/list.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { resumeDocument } from "../../documents/running.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";

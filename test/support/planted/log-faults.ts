@@ -172,7 +172,7 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "a list fails where its rows cannot be kept or read",
-    file: "conversation/rows.ts",
+    file: "analysis/lists/rows.ts",
     find: "if (!mayBeOfRows(error)) throw error;",
     put: "throw error;",
     suite: "faults/port-faults",

@@ -1,8 +1,8 @@
-import { TurnlogError } from "../base/turnlog-error.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
-import { type CatchUpOptions, createRowProjector, type RowProjector } from "../log/read-models/row-projector.ts";
-import type { Projection } from "../projections/projection.ts";
-import { createMemoryViews } from "../stores/memory/views.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
+import { type CatchUpOptions, createRowProjector, type RowProjector } from "../../log/read-models/row-projector.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { createMemoryViews } from "../../stores/memory/views.ts";
 
 /**
  * Reads from rows that have all events. If rows cannot be saved (a file that may only be read, a full disk) or cannot be read (damage),

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
-import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { tool } from "../../src/engine/ports/tool.ts";
-import type { SearchResult } from "../../src/index.ts";
-import { createWorkshop, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
+import type { SearchResult } from "../../../src/index.ts";
+import { createWorkshop, freshStore, storeKinds, type Workshop } from "../../support/workshop.ts";
 
 test.each(storeKinds)("a %s store finds a text, with its place and the text around it", async (kind) => {
   const { store } = createWorkshop({ events: await freshStore(kind) });

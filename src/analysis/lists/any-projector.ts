@@ -1,4 +1,4 @@
-import type { RowProjector } from "../log/read-models/row-projector.ts";
+import type { RowProjector } from "../../log/read-models/row-projector.ts";
 
 /** The operations of a projector for any type of view. */
 export type AnyProjector = Pick<

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../base/json.ts";
+import { isJsonObject } from "../../base/json.ts";
 import {
   anything,
   checkFlag,
@@ -8,12 +8,12 @@ import {
   optionsOf,
   textOf,
   type ValueCheck,
-} from "../base/options.ts";
-import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
-import type { ListedPage, ListRange, PlaceInList } from "../log/ports/view-store.ts";
-import type { ListedView } from "../log/read-models/row-projector.ts";
-import { lifeIn } from "../log/writer/owner.ts";
+} from "../../base/options.ts";
+import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
+import type { ListedPage, ListRange, PlaceInList } from "../../log/ports/view-store.ts";
+import type { ListedView } from "../../log/read-models/row-projector.ts";
+import { lifeIn } from "../../log/writer/owner.ts";
 import {
   type ConversationListView,
   type ConversationSummary,
@@ -22,9 +22,9 @@ import {
   listMarks,
   listName,
   listSorts,
-} from "../projections/views/conversation-list.ts";
-import type { ListedRun, ListedWaiting } from "../projections/views/listed-run.ts";
-import type { Waiting } from "../projections/views/waiting.ts";
+} from "../../projections/views/conversation-list.ts";
+import type { ListedRun, ListedWaiting } from "../../projections/views/listed-run.ts";
+import type { Waiting } from "../../projections/views/waiting.ts";
 import { withRows } from "./rows.ts";
 
 /** Which conversations to list. */

@@ -1,5 +1,5 @@
-import type { EventStore } from "../log/ports/event-store.ts";
-import type { ListedPage } from "../log/ports/view-store.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
+import type { ListedPage } from "../../log/ports/view-store.ts";
 import {
   begunFrom,
   type ConversationListView,
@@ -7,7 +7,7 @@ import {
   type ListedFailure,
   listMarks,
   listName,
-} from "../projections/views/conversation-list.ts";
+} from "../../projections/views/conversation-list.ts";
 import { type ListedConversation, listed } from "./list.ts";
 import { withRows } from "./rows.ts";
 

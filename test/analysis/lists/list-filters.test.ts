@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { type ListOptions, listedStates } from "../../src/conversation/list.ts";
-import { ProviderError } from "../../src/engine/ports/provider-error.ts";
-import { tool } from "../../src/engine/ports/tool.ts";
-import { createProjector } from "../../src/log/read-models/projector.ts";
-import { openStore } from "../../src/open-store.ts";
-import { conversationList } from "../../src/projections/views/conversation-list.ts";
-import { cases, firstSeed } from "../support/cases.ts";
-import { createWorkshop, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
+import { type ListOptions, listedStates } from "../../../src/analysis/lists/list.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
+import { createProjector } from "../../../src/log/read-models/projector.ts";
+import { openStore } from "../../../src/open-store.ts";
+import { conversationList } from "../../../src/projections/views/conversation-list.ts";
+import { cases, firstSeed } from "../../support/cases.ts";
+import { createWorkshop, freshStore, storeKinds, type Workshop } from "../../support/workshop.ts";
 
 type Listed = { id: string; startedAt: number; lastAt: number; written: number; labels: Record<string, string> };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createWorkshop, type Workshop } from "../support/workshop.ts";
+import { createWorkshop, type Workshop } from "../../support/workshop.ts";
 
 test("conversations are listed a page at a time, the one written last first", async () => {
   const { store } = await threeUsers();

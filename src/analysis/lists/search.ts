@@ -1,23 +1,23 @@
-import { findFolded, foldText, inOneSpace, type TextRange } from "../base/fold-text.ts";
-import { anything, checkText, checkWhole, optionsOf } from "../base/options.ts";
-import { excerpt } from "../base/printable.ts";
-import type { Actor } from "../domain/actor.ts";
-import type { BlockKind } from "../domain/block.ts";
-import { blocksIn } from "../domain/events/blocks-in.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
-import { lookAt } from "../log/history/read-events.ts";
-import { envelopeAt } from "../log/ports/event-store.ts";
-import type { RowProjector } from "../log/read-models/row-projector.ts";
-import { type ConversationListView, conversationList } from "../projections/views/conversation-list.ts";
+import { findFolded, foldText, inOneSpace, type TextRange } from "../../base/fold-text.ts";
+import { anything, checkText, checkWhole, optionsOf } from "../../base/options.ts";
+import { excerpt } from "../../base/printable.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { BlockKind } from "../../domain/block.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
+import type { EventLog } from "../../log/codec/event-log.ts";
+import { lookAt } from "../../log/history/read-events.ts";
+import { envelopeAt } from "../../log/ports/event-store.ts";
+import type { RowProjector } from "../../log/read-models/row-projector.ts";
+import { type ConversationListView, conversationList } from "../../projections/views/conversation-list.ts";
 import {
   type SearchText,
   type SearchTextsView,
   searchTexts,
   streamOfRow,
   textAt,
-} from "../projections/views/search-texts.ts";
+} from "../../projections/views/search-texts.ts";
 import { hasLabels, labelValues } from "./list.ts";
 import { withRows } from "./rows.ts";
 
