@@ -6,6 +6,7 @@
 
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./analysis/lists/list.ts";
 export type { SearchOptions, SearchResult } from "./analysis/lists/search.ts";
+export type { LoadedPast, PastConversation, PlanOptions } from "./analysis/time-travel/past.ts";
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
 export type { Bill } from "./bill/bill.ts";
@@ -16,7 +17,6 @@ export type { Conversation } from "./conversation/conversation.ts";
 export type { ActorOption, Appended, AppendOptions, ConversationLabels } from "./conversation/conversation-options.ts";
 export type { DeletedStored, DeleteStoredOptions } from "./conversation/delete-stored.ts";
 export type { ImportedConversation, ImportStoredOptions } from "./conversation/import-stored.ts";
-export type { LoadedPast, PastConversation, PlanOptions } from "./conversation/past.ts";
 export type { DiffOptions, ReadableConversation } from "./conversation/readable-conversation.ts";
 export type { ResumeAllOptions, ResumedConversation } from "./conversation/resume-all.ts";
 export type { AbandonOptions, RunnableConversation } from "./conversation/runnable-conversation.ts";

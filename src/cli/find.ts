@@ -1,8 +1,8 @@
 import { listConversations } from "../analysis/lists/list.ts";
+import { type FoundRequest, findRequest, type RequestPlace } from "../analysis/time-travel/find-request.ts";
+import { readWatchedPlace } from "../analysis/time-travel/place.ts";
 import { counted } from "../base/counted.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import { type FoundRequest, findRequest, type RequestPlace } from "../conversation/find-request.ts";
-import { readWatchedPlace } from "../conversation/place.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import type { FoundPlace } from "../documents/found-place.ts";
 import { isHidden, labelsAfter } from "../domain/decider/labels.ts";

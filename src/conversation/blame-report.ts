@@ -1,3 +1,5 @@
+import { type ReadPlace, turnSpokenOf, type WatchedPlace } from "../analysis/time-travel/place.ts";
+import type { PlacedBlock } from "../analysis/time-travel/turn-changes.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
@@ -7,8 +9,6 @@ import type { EventReader } from "../log/codec/event-log.ts";
 import type { ChangedEvent } from "../log/codec/watched-log.ts";
 import { recordedAt } from "../log/history/read-events.ts";
 import { type Blame, type BlockChange, lastChange } from "../projections/client-turn/blame.ts";
-import { type ReadPlace, turnSpokenOf, type WatchedPlace } from "./place.ts";
-import type { PlacedBlock } from "./turn-changes.ts";
 
 /** Who made a block, and who made each of its versions. */
 export type BlockStory = {

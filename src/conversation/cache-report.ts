@@ -1,4 +1,5 @@
 import { shownText } from "../analysis/descriptions/shown-text.ts";
+import type { FoundRequest, RequestPlace } from "../analysis/time-travel/find-request.ts";
 import { textOrEmpty } from "../base/json.ts";
 import type { PriceFile } from "../bill/price-file.ts";
 import { priceOfMiss } from "../bill/price-of-miss.ts";
@@ -25,7 +26,6 @@ import {
   instructionsChangedBy,
 } from "./cache-culprit.ts";
 import { type CacheTrail, outcomeOf, type PromptOutcome } from "./cache-trail.ts";
-import type { FoundRequest, RequestPlace } from "./find-request.ts";
 import { changedNames, settingsOf } from "./known-settings.ts";
 import { missAfterErasure } from "./miss-after-erasure.ts";
 import { type OtherPrefix, otherPrefix } from "./other-prefix.ts";

@@ -1,4 +1,6 @@
 import { labelIn } from "../analysis/descriptions/labels.ts";
+import type { FoundRequest } from "../analysis/time-travel/find-request.ts";
+import type { PlacedBlock } from "../analysis/time-travel/turn-changes.ts";
 import type { Block } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import { notRead } from "../domain/not-read.ts";
@@ -10,11 +12,9 @@ import { type BlockChange, lastChange } from "../projections/client-turn/blame.t
 import { explainCache } from "./cache-report.ts";
 import type { CacheTrail } from "./cache-trail.ts";
 import { type ContextCandidate, candidatesOf, type ListPart } from "./candidates.ts";
-import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
 import type { RequestCache } from "./request-cache.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
-import type { PlacedBlock } from "./turn-changes.ts";
 import { wholePromptsOf } from "./whole-prompts.ts";
 
 /** A block that a request sent: a word or two for it, and who last changed it. */

@@ -1,3 +1,6 @@
+import type { ConversationDiff } from "../analysis/time-travel/diff.ts";
+import type { RequestPlace } from "../analysis/time-travel/find-request.ts";
+import type { PastConversation } from "../analysis/time-travel/past.ts";
 import { anything, checkSignal, kindOf, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { ReadEvent, RecordedEvent } from "../domain/events/recorded.ts";
@@ -12,10 +15,7 @@ import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { follow, readAnew, readSkipped } from "../log/writer/read-conversation.ts";
 import type { StoreVerifyOptions, Verification } from "../operations/audit/verify.ts";
 import type { BlameReport } from "./blame-report.ts";
-import type { ConversationDiff } from "./diff.ts";
 import type { RequestExplanation } from "./explain.ts";
-import type { RequestPlace } from "./find-request.ts";
-import type { PastConversation } from "./past.ts";
 import type { ReasoningReport } from "./reasoning-report.ts";
 import type { WalkedEvent } from "./walk.ts";
 import { type WalkOptions, walkOptions } from "./walk-options.ts";
@@ -75,7 +75,7 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` if there is no such revision.
    */
   async at(revision: number): Promise<PastConversation> {
-    const { readPast } = await import("./past.ts");
+    const { readPast } = await import("../analysis/time-travel/past.ts");
     return readPast(this.log, this.#stream.name, { revision, codecs: this.codecs });
   }
 
@@ -114,7 +114,7 @@ export class ReadableConversation {
    */
   async request(revision?: number): Promise<SentRequest> {
     const [{ findRequest }, { sentRequest }] = await Promise.all([
-      import("./find-request.ts"),
+      import("../analysis/time-travel/find-request.ts"),
       import("../engine/recorded/recorded-request.ts"),
     ]);
     const { view, recorded, codecs } = await findRequest(this.log, await this.#placeOf(revision, false));
@@ -141,7 +141,7 @@ export class ReadableConversation {
     const [{ explainRequest }, { findRequest }, { cacheTrailReader }, { whyOptions }, { pricesOf }] = await Promise.all(
       [
         import("./explain.ts"),
-        import("./find-request.ts"),
+        import("../analysis/time-travel/find-request.ts"),
         import("./cache-trail.ts"),
         import("./why-options.ts"),
         import("./prices.ts"),
@@ -195,7 +195,7 @@ export class ReadableConversation {
     const { id } = of;
     if (!conversationIdSchema.safeParse(id).success)
       throw new TypeError(`diff: of is ${kindOf(of)}: give the conversation of the second revision`);
-    const { diffRevisions } = await import("./diff.ts");
+    const { diffRevisions } = await import("../analysis/time-travel/diff.ts");
     return diffRevisions(this.log, { conversation: this.id, revision: from }, { conversation: id, revision: to });
   }
 
@@ -210,7 +210,7 @@ export class ReadableConversation {
   async blame(revision = -1): Promise<BlameReport> {
     const [{ blameReport }, { readWatchedPlace, turnSpokenOf }] = await Promise.all([
       import("./blame-report.ts"),
-      import("./place.ts"),
+      import("../analysis/time-travel/place.ts"),
     ]);
     const place = await readWatchedPlace(this.log, this.#stream.name, revision);
     turnSpokenOf(place.past).frozen();

@@ -1,5 +1,7 @@
 import { describeEvent } from "../analysis/descriptions/describe-event.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../analysis/descriptions/labels.ts";
+import { changersOf } from "../analysis/time-travel/diff.ts";
+import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "../analysis/time-travel/turn-changes.ts";
 import { excerpt } from "../base/printable.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Actor, describeActor, isActor } from "../domain/actor.ts";
@@ -21,8 +23,6 @@ import { StoreCorruptedError } from "../log/ports/store-errors.ts";
 import { skippedOf } from "../log/snapshots/open.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { type ConversationView, conversationView } from "../projections/views/conversation-view.ts";
-import { changersOf } from "./diff.ts";
-import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";
 import type { WalkOptions } from "./walk-options.ts";
 
 /** The log to read, and the codecs to rebuild bodies of requests with. */

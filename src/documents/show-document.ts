@@ -1,6 +1,6 @@
 import { describeEvent } from "../analysis/descriptions/describe-event.ts";
 import { labelIn } from "../analysis/descriptions/labels.ts";
-import type { LoadedPast } from "../conversation/past.ts";
+import type { LoadedPast } from "../analysis/time-travel/past.ts";
 import { idOf } from "../domain/block.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";

@@ -1,4 +1,4 @@
-import type { ChangedBlock, PlacedBlock, TurnChanges } from "../conversation/turn-changes.ts";
+import type { ChangedBlock, PlacedBlock, TurnChanges } from "../analysis/time-travel/turn-changes.ts";
 import type { Block } from "../domain/block.ts";
 import { blockToJson } from "../domain/block-json.ts";
 import type { Turn } from "../domain/turn.ts";

@@ -1,5 +1,11 @@
 /** Audits of conversations: who changed what, what was sent and why, and whether the log is complete (docs/AUDIT.md). */
 
+export { compareConversations, type MergeBase, type TurnDeparture } from "../analysis/time-travel/compare.ts";
+export type { ConversationDiff, DiffSide, RevisionOf } from "../analysis/time-travel/diff.ts";
+export type { PlannedEndpoint } from "../analysis/time-travel/past.ts";
+export type { PastRun } from "../analysis/time-travel/past-run.ts";
+export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "../analysis/time-travel/reasoning-forecast.ts";
+export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "../analysis/time-travel/turn-changes.ts";
 export type { BillRow } from "../bill/bill.ts";
 export type { BillCost, NotPriced } from "../bill/bill-sum.ts";
 export type { CacheSum, MissRow } from "../bill/cache-sum.ts";
@@ -8,17 +14,11 @@ export type { BlamedBlock, BlameReport, BlockStory, RemovedBlock } from "../conv
 export type { CacheOptions, CacheReport } from "../conversation/cache.ts";
 export type { CacheAdvice } from "../conversation/cache-advice.ts";
 export type { ContextCandidate } from "../conversation/candidates.ts";
-export { compareConversations, type MergeBase, type TurnDeparture } from "../conversation/compare.ts";
-export type { ConversationDiff, DiffSide, RevisionOf } from "../conversation/diff.ts";
 export type { ExplainedBlock, RequestExplanation } from "../conversation/explain.ts";
-export type { PlannedEndpoint } from "../conversation/past.ts";
-export type { PastRun } from "../conversation/past-run.ts";
 export type { PriceOptions } from "../conversation/prices.ts";
-export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "../conversation/reasoning-forecast.ts";
 export type { ComparedReasoning, ReasoningReport } from "../conversation/reasoning-report.ts";
 export type { RequestBefore } from "../conversation/request-before.ts";
 export type { RequestCache } from "../conversation/request-cache.ts";
-export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "../conversation/turn-changes.ts";
 export type { WalkedEvent } from "../conversation/walk.ts";
 export type { OwnCacheRules, WhyOptions } from "../conversation/why-options.ts";
 export { type ModifiedBlock, type TurnDifference, turnDifference } from "../domain/turn-difference.ts";

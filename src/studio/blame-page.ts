@@ -1,6 +1,6 @@
 import type * as z from "zod";
+import { turnSpokenOf } from "../analysis/time-travel/place.ts";
 import type { BlameReport } from "../conversation/blame-report.ts";
-import { turnSpokenOf } from "../conversation/place.ts";
 import { blameDocumentOf } from "../documents/blame-document.ts";
 import type { blameDocument } from "../documents/conversations.ts";
 import type { FoundPlace } from "../documents/found-place.ts";

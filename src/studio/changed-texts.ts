@@ -1,6 +1,6 @@
 import { shownText } from "../analysis/descriptions/shown-text.ts";
+import type { ChangedBlock, TurnChanges } from "../analysis/time-travel/turn-changes.ts";
 import { printable } from "../base/printable.ts";
-import type { ChangedBlock, TurnChanges } from "../conversation/turn-changes.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { lazily } from "./by-bytes.ts";
 import type { ChangedText } from "./page-documents.ts";

@@ -1,4 +1,4 @@
-import { type ConversationDiff, diffFolded, diffRevisions } from "../conversation/diff.ts";
+import { type ConversationDiff, diffFolded, diffRevisions } from "../analysis/time-travel/diff.ts";
 import { differenceDocumentOf } from "../documents/turn-documents.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { fitting } from "./by-bytes.ts";

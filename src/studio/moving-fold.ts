@@ -1,7 +1,7 @@
 import { noteLabels } from "../analysis/descriptions/labels.ts";
+import type { FoundRequest } from "../analysis/time-travel/find-request.ts";
+import { LoadedPast } from "../analysis/time-travel/past.ts";
 import type { CacheTrail } from "../conversation/cache-trail.ts";
-import type { FoundRequest } from "../conversation/find-request.ts";
-import { LoadedPast } from "../conversation/past.ts";
 import type { FoundPlace } from "../documents/found-place.ts";
 import type { ShowFolds } from "../documents/show-document.ts";
 import { conversationStream } from "../domain/ids.ts";

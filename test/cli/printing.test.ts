@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { differenceByContent } from "../../src/analysis/time-travel/turn-changes.ts";
 import { numberIn } from "../../src/cli/option-values.ts";
 import { createProgress, progressAfterMs } from "../../src/cli/progress.ts";
 import { createStyle, tableLines, widthOf } from "../../src/cli/screen.ts";
-import { differenceByContent } from "../../src/conversation/turn-changes.ts";
 import { blockIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { Turn } from "../../src/domain/turn.ts";

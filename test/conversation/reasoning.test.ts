@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ReasoningBlock } from "../../src/conversation/reasoning-forecast.ts";
+import type { ReasoningBlock } from "../../src/analysis/time-travel/reasoning-forecast.ts";
 import { system, user } from "../../src/domain/make-block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/ports/middleware.ts";

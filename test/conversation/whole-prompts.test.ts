@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { findRequest } from "../../src/analysis/time-travel/find-request.ts";
 import { objectOf, parseJson } from "../../src/base/json.ts";
 import { sha256OfPair } from "../../src/base/sha256.ts";
 import { utf8Length } from "../../src/base/utf8.ts";
 import { cacheTrailReader } from "../../src/conversation/cache-trail.ts";
-import { findRequest } from "../../src/conversation/find-request.ts";
 import { type SentPrompt, wholeInput } from "../../src/conversation/sent-prompt.ts";
 import { WholePrompts } from "../../src/conversation/whole-prompts.ts";
 import type { Codec } from "../../src/engine/ports/codec.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { noteLabels } from "../../src/analysis/descriptions/labels.ts";
-import { LoadedPast } from "../../src/conversation/past.ts";
+import { LoadedPast } from "../../src/analysis/time-travel/past.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { conversationIdSchema, conversationStream } from "../../src/domain/ids.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";

@@ -1,7 +1,7 @@
 import { blockLabel } from "../../analysis/descriptions/labels.ts";
+import { compareConversations } from "../../analysis/time-travel/compare.ts";
 import { counted } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
-import { compareConversations } from "../../conversation/compare.ts";
 import { compareDocument } from "../../documents/differences.ts";
 import { blockDocument } from "../../documents/turn-documents.ts";
 import { blockFromJson } from "../../domain/block-json.ts";

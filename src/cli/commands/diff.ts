@@ -1,5 +1,5 @@
-import { diffRevisions } from "../../conversation/diff.ts";
-import { isEmptyDifference } from "../../conversation/turn-changes.ts";
+import { diffRevisions } from "../../analysis/time-travel/diff.ts";
+import { isEmptyDifference } from "../../analysis/time-travel/turn-changes.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { diffDocument } from "../../documents/differences.ts";
 import { differenceDocumentOf } from "../../documents/turn-documents.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { PastConversation } from "../../../src/analysis/time-travel/past.ts";
 import type { JsonObject } from "../../../src/base/json.ts";
-import type { PastConversation } from "../../../src/conversation/past.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compareConversations } from "../../../src/conversation/compare.ts";
+import { compareConversations } from "../../../src/analysis/time-travel/compare.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-store.ts";

@@ -1,5 +1,5 @@
+import type { PlannedEndpoint } from "../../../src/analysis/time-travel/past.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";

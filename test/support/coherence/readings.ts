@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
+import type { PlannedEndpoint } from "../../../src/analysis/time-travel/past.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { PlannedEndpoint } from "../../../src/analysis/time-travel/past.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { toolResult } from "../../../src/domain/make-block.ts";

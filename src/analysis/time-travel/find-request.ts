@@ -1,19 +1,19 @@
-import type { BlockLabels } from "../analysis/descriptions/labels.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
-import { type ConversationEvent, type ConversationEventOf, isRequest } from "../domain/events/event.ts";
-import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { isAside } from "../domain/frame.ts";
-import { conversationOfStream } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
-import type { Codec } from "../engine/ports/codec.ts";
-import { type Codecs, requestOf } from "../engine/recorded/recorded-request.ts";
-import type { Follower } from "../log/aggregate/fold.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
-import { readEvents } from "../log/history/read-events.ts";
-import { existingRevision } from "../log/history/revision.ts";
-import type { SkippedEvents } from "../log/history/skipped-events.ts";
-import type { ConversationView } from "../projections/views/conversation-view.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import { type ConversationEvent, type ConversationEventOf, isRequest } from "../../domain/events/event.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { isAside } from "../../domain/frame.ts";
+import { conversationOfStream } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { Codec } from "../../engine/ports/codec.ts";
+import { type Codecs, requestOf } from "../../engine/recorded/recorded-request.ts";
+import type { Follower } from "../../log/aggregate/fold.ts";
+import type { EventLog } from "../../log/codec/event-log.ts";
+import { readEvents } from "../../log/history/read-events.ts";
+import { existingRevision } from "../../log/history/revision.ts";
+import type { SkippedEvents } from "../../log/history/skipped-events.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
+import type { BlockLabels } from "../descriptions/labels.ts";
 import { readPlace } from "./place.ts";
 
 /** A request, and what was known when it was planned. */

@@ -1,9 +1,9 @@
-import { type KnownLabels, labelIn } from "../analysis/descriptions/labels.ts";
-import type { Actor } from "../domain/actor.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import type { BlockId } from "../domain/ids.ts";
-import { Turn } from "../domain/turn.ts";
-import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import { Turn } from "../../domain/turn.ts";
+import { type TurnDifference, turnDifference } from "../../domain/turn-difference.ts";
+import { type KnownLabels, labelIn } from "../descriptions/labels.ts";
 
 /** A block, and its place in its Turn, from 0. */
 export type PlacedBlock = { readonly index: number; readonly block: Block };

@@ -1,12 +1,12 @@
-import { TurnlogError } from "../base/turnlog-error.ts";
-import type { Block } from "../domain/block.ts";
-import { parentFrame } from "../domain/frame.ts";
-import type { Turn } from "../domain/turn.ts";
-import { blockOutlines, outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
-import type { KnownFrames } from "../projections/client-turn/known-frames.ts";
-import type { OpenRun } from "../projections/client-turn/open-run.ts";
-import { turnIfEnded } from "../projections/client-turn/recovery-results.ts";
-import { type Waiting, waitingIn } from "../projections/views/waiting.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Block } from "../../domain/block.ts";
+import { parentFrame } from "../../domain/frame.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { blockOutlines, outlineOf, type TurnOutline } from "../../domain/turn-outline.ts";
+import type { KnownFrames } from "../../projections/client-turn/known-frames.ts";
+import type { OpenRun } from "../../projections/client-turn/open-run.ts";
+import { turnIfEnded } from "../../projections/client-turn/recovery-results.ts";
+import { type Waiting, waitingIn } from "../../projections/views/waiting.ts";
 
 function frameNotFound(frame: string, runId: string, frames: KnownFrames): TurnlogError {
   let above = frame.includes(".") ? parentFrame(frame) : "0";

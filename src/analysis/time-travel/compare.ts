@@ -1,11 +1,11 @@
-import { isJsonObject } from "../base/json.ts";
-import { kindOf } from "../base/options.ts";
-import type { Block } from "../domain/block.ts";
-import { equalBeginning } from "../domain/turn-difference.ts";
-import type { EventReader } from "../log/codec/event-log.ts";
-import { forksOf } from "../log/history/lineage.ts";
-import type { BlockChange } from "../projections/client-turn/blame.ts";
-import { lastChange } from "../projections/client-turn/blame.ts";
+import { isJsonObject } from "../../base/json.ts";
+import { kindOf } from "../../base/options.ts";
+import type { Block } from "../../domain/block.ts";
+import { equalBeginning } from "../../domain/turn-difference.ts";
+import type { EventReader } from "../../log/codec/event-log.ts";
+import { forksOf } from "../../log/history/lineage.ts";
+import type { BlockChange } from "../../projections/client-turn/blame.ts";
+import { lastChange } from "../../projections/client-turn/blame.ts";
 import { LoadedPast } from "./past.ts";
 
 /** Where two conversations diverge. */

@@ -1,10 +1,10 @@
-import { type BlockLabels, noLabels, noteLabels } from "../analysis/descriptions/labels.ts";
-import type { Turn } from "../domain/turn.ts";
-import { type Follower, foldWhole } from "../log/aggregate/fold.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
-import { namesOf } from "../log/codec/stream-names.ts";
-import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
-import { existingRevision } from "../log/history/revision.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { type Follower, foldWhole } from "../../log/aggregate/fold.ts";
+import type { EventLog } from "../../log/codec/event-log.ts";
+import { namesOf } from "../../log/codec/stream-names.ts";
+import { type ChangedEvent, watchedLog } from "../../log/codec/watched-log.ts";
+import { existingRevision } from "../../log/history/revision.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../descriptions/labels.ts";
 import { LoadedPast } from "./past.ts";
 
 /** A conversation at one revision, and the words for its blocks and events. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { user } from "../../src/domain/make-block.ts";
-import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { createWorkshop, eventsOf } from "../support/workshop.ts";
+import { user } from "../../../src/domain/make-block.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import { createWorkshop, eventsOf } from "../../support/workshop.ts";
 
 test.each([2, 1_000])(
   "a past of %i blocks shows ids, kinds and digests, and gives contents when it is asked",

@@ -1,13 +1,13 @@
-import { TurnlogError } from "../base/turnlog-error.ts";
-import type { Turn } from "../domain/turn.ts";
-import { buildRequest } from "../engine/planning/build-request.ts";
-import { plan } from "../engine/planning/plan.ts";
-import type { PlanRequest } from "../engine/planning/plan-request.ts";
-import { omit } from "../engine/planning/repairs.ts";
-import { type ReasoningFate, reasoningFates } from "../engine/recorded/reasoning-survival.ts";
-import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/recorded/reasoning-trail.ts";
-import type { Follower } from "../log/aggregate/fold.ts";
-import { declaredSettingsOf } from "../projections/server-contexts/server-contexts.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { buildRequest } from "../../engine/planning/build-request.ts";
+import { plan } from "../../engine/planning/plan.ts";
+import type { PlanRequest } from "../../engine/planning/plan-request.ts";
+import { omit } from "../../engine/planning/repairs.ts";
+import { type ReasoningFate, reasoningFates } from "../../engine/recorded/reasoning-survival.ts";
+import { newTrail, noteReasoning, type ReasoningTrail } from "../../engine/recorded/reasoning-trail.ts";
+import type { Follower } from "../../log/aggregate/fold.ts";
+import { declaredSettingsOf } from "../../projections/server-contexts/server-contexts.ts";
 
 /** A reasoning block of a Turn that was sent, or would be, and what happened to it. */
 export type ReasoningBlock = ReasoningFate & {

@@ -1,32 +1,32 @@
-import type { JsonObject } from "../base/json.ts";
-import type { BlockNames } from "../domain/block-names.ts";
-import { isRequest } from "../domain/events/event.ts";
-import type { Decision } from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { notRead } from "../domain/not-read.ts";
-import type { Turn } from "../domain/turn.ts";
-import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
+import type { JsonObject } from "../../base/json.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
+import { isRequest } from "../../domain/events/event.ts";
+import type { Decision } from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { notRead } from "../../domain/not-read.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { outlineOf, type TurnOutline } from "../../domain/turn-outline.ts";
 import {
   type ChainPolicy,
   defaultChainPolicy,
   type Mode,
   type RecordedPolicy,
-} from "../engine/options/chain-policy.ts";
-import { newRequest } from "../engine/planning/build-request.ts";
-import { learnedCapabilities } from "../engine/planning/contexts.ts";
-import { plan } from "../engine/planning/plan.ts";
-import type { PlanRequest } from "../engine/planning/plan-request.ts";
-import type { Provider } from "../engine/ports/provider.ts";
-import { type Codecs, codecOf, requestOf } from "../engine/recorded/recorded-request.ts";
-import { foldWhole } from "../log/aggregate/fold.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
-import { namesOf } from "../log/codec/stream-names.ts";
-import { existingRevision } from "../log/history/revision.ts";
-import { readUnsent } from "../log/snapshots/contents.ts";
-import { type FoldedTo, foldTo, turnOf } from "../log/snapshots/open.ts";
-import type { Blame } from "../projections/client-turn/blame.ts";
-import { declaredSettingsOf, type ServerContext } from "../projections/server-contexts/server-contexts.ts";
-import type { ConversationView } from "../projections/views/conversation-view.ts";
+} from "../../engine/options/chain-policy.ts";
+import { newRequest } from "../../engine/planning/build-request.ts";
+import { learnedCapabilities } from "../../engine/planning/contexts.ts";
+import { plan } from "../../engine/planning/plan.ts";
+import type { PlanRequest } from "../../engine/planning/plan-request.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
+import { type Codecs, codecOf, requestOf } from "../../engine/recorded/recorded-request.ts";
+import { foldWhole } from "../../log/aggregate/fold.ts";
+import type { EventLog } from "../../log/codec/event-log.ts";
+import { namesOf } from "../../log/codec/stream-names.ts";
+import { existingRevision } from "../../log/history/revision.ts";
+import { readUnsent } from "../../log/snapshots/contents.ts";
+import { type FoldedTo, foldTo, turnOf } from "../../log/snapshots/open.ts";
+import type { Blame } from "../../projections/client-turn/blame.ts";
+import { declaredSettingsOf, type ServerContext } from "../../projections/server-contexts/server-contexts.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
 import { forecast, nothingAsked, type ReasoningForecast, trailReader } from "./reasoning-forecast.ts";
 
