@@ -4,13 +4,13 @@
  * What a program writes down, and what the signatures of that name. What else there is has the entry of its subject (docs/API.md).
  */
 
+export type { Bill } from "./analysis/costs/prices/bill.ts";
+export type { BillBy } from "./analysis/costs/prices/bill-by.ts";
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./analysis/lists/list.ts";
 export type { SearchOptions, SearchResult } from "./analysis/lists/search.ts";
 export type { LoadedPast, PastConversation, PlanOptions } from "./analysis/time-travel/past.ts";
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
-export type { Bill } from "./bill/bill.ts";
-export type { BillBy } from "./bill/bill-by.ts";
 export type { ApproveOptions, DenyOptions } from "./conversation/approval-options.ts";
 export type { BillOptions } from "./conversation/bill.ts";
 export type { Conversation } from "./conversation/conversation.ts";

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import { type BillBy, billKinds, isBillBy } from "../bill/bill-by.ts";
+import { type BillBy, billKinds, isBillBy } from "../analysis/costs/prices/bill-by.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
 
 /*

@@ -1,4 +1,4 @@
-import type { PriceFile } from "../bill/price-file.ts";
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import { type PriceOptions, pricesOf } from "../conversation/prices.ts";
 import { UsageError } from "./exit-codes.ts";
 

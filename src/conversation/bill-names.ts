@@ -1,5 +1,5 @@
-import type { NamedCell } from "../bill/bill.ts";
-import type { BillBy } from "../bill/bill-by.ts";
+import type { NamedCell } from "../analysis/costs/prices/bill.ts";
+import type { BillBy } from "../analysis/costs/prices/bill-by.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { type BillView, cellsOf } from "../projections/bill.ts";
 import type { BillCell } from "../projections/bill-cells.ts";

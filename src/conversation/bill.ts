@@ -1,7 +1,7 @@
+import { type Bill, billRows } from "../analysis/costs/prices/bill.ts";
+import { type BillBy, billKinds, isBillBy } from "../analysis/costs/prices/bill-by.ts";
 import { timeOf } from "../analysis/lists/since.ts";
 import { anything, kindOf, meant, optionsOf } from "../base/options.ts";
-import { type Bill, billRows } from "../bill/bill.ts";
-import { type BillBy, billKinds, isBillBy } from "../bill/bill-by.ts";
 import { checkedConversationId } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { answerMisses } from "../providers/answer-misses.ts";

@@ -1,8 +1,12 @@
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
+import { priceOfMiss } from "../analysis/costs/prices/price-of-miss.ts";
+import type { CacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
+import type { CachedRequest, CacheVerdict } from "../analysis/costs/prompt-cache/cache-verdict.ts";
+import { walkCache } from "../analysis/costs/prompt-cache/cache-walk.ts";
+import { cachedRequest } from "../analysis/costs/prompt-cache/cached-request.ts";
 import { shownText } from "../analysis/descriptions/shown-text.ts";
 import type { FoundRequest, RequestPlace } from "../analysis/time-travel/find-request.ts";
 import { textOrEmpty } from "../base/json.ts";
-import type { PriceFile } from "../bill/price-file.ts";
-import { priceOfMiss } from "../bill/price-of-miss.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
 import type { Codec } from "../engine/ports/codec.ts";
@@ -13,10 +17,6 @@ import { endpointOf } from "../projections/bill.ts";
 import { partsOf } from "../projections/billed-parts.ts";
 import { lostClasses } from "../projections/lost-classes.ts";
 import { comparedInference } from "../providers/caching/asked-diagnosis.ts";
-import type { CacheRules } from "../providers/caching/cache-rules.ts";
-import type { CachedRequest, CacheVerdict } from "../providers/caching/cache-verdict.ts";
-import { walkCache } from "../providers/caching/cache-walk.ts";
-import { cachedRequest } from "../providers/caching/cached-request.ts";
 import { adviceFor } from "./cache-advice.ts";
 import {
   blocksChangedBy,

@@ -1,3 +1,4 @@
+import { type CacheDiagnosis, diagnosisIn } from "../analysis/costs/prompt-cache/told-diagnosis.ts";
 import { copiedMap, GrowingMap } from "../base/growing-map.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
@@ -10,7 +11,6 @@ import { partsOf as tokenPartsOf } from "../projections/billed-parts.ts";
 import type { RunPasses } from "../projections/client-turn/run-passes.ts";
 import type { ConversationView } from "../projections/views/conversation-view.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
-import { type CacheDiagnosis, diagnosisIn } from "../providers/caching/told-diagnosis.ts";
 import { codecs } from "../providers/codecs.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 

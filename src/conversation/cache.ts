@@ -1,6 +1,6 @@
+import { type CacheSum, cacheSum } from "../analysis/costs/prices/cache-sum.ts";
 import { timeOf } from "../analysis/lists/since.ts";
 import { anything, kindOf, optionsOf } from "../base/options.ts";
-import { type CacheSum, cacheSum } from "../bill/cache-sum.ts";
 import { checkedConversationId } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { cellsOf } from "../projections/bill.ts";

@@ -1,3 +1,4 @@
+import type { CachedRequest } from "../analysis/costs/prompt-cache/cache-verdict.ts";
 import { withRows } from "../analysis/lists/rows.ts";
 import { textOrEmpty } from "../base/json.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
@@ -10,7 +11,6 @@ import { declaredAfter } from "../projections/billed-settings.ts";
 import { settingsValue } from "../projections/declared-settings.ts";
 import { joinUses } from "../projections/prefix-uses.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
-import type { CachedRequest } from "../providers/caching/cache-verdict.ts";
 import { settingsPrefix } from "../providers/settings-prefix.ts";
 import { caching } from "./read-models.ts";
 import type { RequestCache } from "./request-cache.ts";

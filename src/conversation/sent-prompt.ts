@@ -1,3 +1,4 @@
+import type { PlacedDetails } from "../analysis/costs/prompt-cache/placed-details.ts";
 import { isJsonList, type JsonObject, omitMembers } from "../base/json.ts";
 import { Block } from "../domain/block.ts";
 import { type ErasedForm, erasedFormOf } from "../domain/events/erased-content.ts";
@@ -10,7 +11,6 @@ import { quotedCalls } from "../engine/planning/late-result.ts";
 import { isOfErasure } from "../engine/planning/repairs.ts";
 import type { Codec, SentBlock } from "../engine/ports/codec.ts";
 import type { RunPasses } from "../projections/client-turn/run-passes.ts";
-import type { PlacedDetails } from "../providers/caching/placed-details.ts";
 
 /** A request of a conversation, with everything that its server held for it. */
 export type SentPrompt = {

@@ -1,8 +1,8 @@
+import type { Bill } from "../analysis/costs/prices/bill.ts";
 import type { ConversationPage, ListOptions } from "../analysis/lists/list.ts";
 import type { SearchOptions, SearchResult } from "../analysis/lists/search.ts";
 import { optionsOf } from "../base/options.ts";
 import { WeakValues } from "../base/weak-values.ts";
-import type { Bill } from "../bill/bill.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Engine } from "../engine/options/engine.ts";

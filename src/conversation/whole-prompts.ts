@@ -1,10 +1,10 @@
+import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "../analysis/costs/prompt-cache/cache-prompt.ts";
+import { type CacheWire, cacheWire } from "../analysis/costs/prompt-cache/cache-wire.ts";
+import { detailsOfWhole } from "../analysis/costs/prompt-cache/placed-details.ts";
 import { type JsonObject, objectOf, parseJson } from "../base/json.ts";
 import { utf8Length } from "../base/utf8.ts";
 import type { Codec, RequestParts, SentBlock } from "../engine/ports/codec.ts";
 import type { Codecs } from "../engine/recorded/recorded-request.ts";
-import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "../providers/caching/cache-prompt.ts";
-import { type CacheWire, cacheWire } from "../providers/caching/cache-wire.ts";
-import { detailsOfWhole } from "../providers/caching/placed-details.ts";
 import { itemTextOf } from "../providers/codec/item-text.ts";
 import type { CacheTrail } from "./cache-trail.ts";
 import { ErasedLengths } from "./erased-lengths.ts";

@@ -1,15 +1,18 @@
 /** Audits of conversations: who changed what, what was sent and why, and whether the log is complete (docs/AUDIT.md). */
 
+export type { BillRow } from "../analysis/costs/prices/bill.ts";
+export type { BillCost, NotPriced } from "../analysis/costs/prices/bill-sum.ts";
+export type { CacheSum, MissRow } from "../analysis/costs/prices/cache-sum.ts";
+export type { MissPrice } from "../analysis/costs/prices/price-of-miss.ts";
+export type { CacheLifetime, CacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
+export type { CacheCause, CacheTokens } from "../analysis/costs/prompt-cache/cache-verdict.ts";
+export type { CacheDiagnosis } from "../analysis/costs/prompt-cache/told-diagnosis.ts";
 export { compareConversations, type MergeBase, type TurnDeparture } from "../analysis/time-travel/compare.ts";
 export type { ConversationDiff, DiffSide, RevisionOf } from "../analysis/time-travel/diff.ts";
 export type { PlannedEndpoint } from "../analysis/time-travel/past.ts";
 export type { PastRun } from "../analysis/time-travel/past-run.ts";
 export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "../analysis/time-travel/reasoning-forecast.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "../analysis/time-travel/turn-changes.ts";
-export type { BillRow } from "../bill/bill.ts";
-export type { BillCost, NotPriced } from "../bill/bill-sum.ts";
-export type { CacheSum, MissRow } from "../bill/cache-sum.ts";
-export type { MissPrice } from "../bill/price-of-miss.ts";
 export type { BlamedBlock, BlameReport, BlockStory, RemovedBlock } from "../conversation/blame-report.ts";
 export type { CacheOptions, CacheReport } from "../conversation/cache.ts";
 export type { CacheAdvice } from "../conversation/cache-advice.ts";
@@ -38,6 +41,3 @@ export type {
 export type { Blame, BlamedVersion, BlockChange } from "../projections/client-turn/blame.ts";
 export type { ServerContext, Unusable } from "../projections/server-contexts/server-contexts.ts";
 export type { CacheAuthor, PromptDivergence } from "../projections/views/cache-author.ts";
-export type { CacheLifetime, CacheRules } from "../providers/caching/cache-rules.ts";
-export type { CacheCause, CacheTokens } from "../providers/caching/cache-verdict.ts";
-export type { CacheDiagnosis } from "../providers/caching/told-diagnosis.ts";

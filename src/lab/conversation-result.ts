@@ -1,5 +1,5 @@
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import type { Picodollars } from "../base/dollars.ts";
-import type { PriceFile } from "../bill/price-file.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { ChangeList } from "./change-list.ts";
 import type { Broken, PlayedRunPair } from "./compare-conversation.ts";

@@ -1,7 +1,7 @@
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
+import { priceOfCell } from "../analysis/costs/prices/price-of-cell.ts";
 import type { Picodollars } from "../base/dollars.ts";
 import { type JsonObject, textOrEmpty } from "../base/json.ts";
-import type { PriceFile } from "../bill/price-file.ts";
-import { priceOfCell } from "../bill/price-of-cell.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import { endpointOf } from "../projections/bill.ts";
 import { nothingBilled } from "../projections/bill-cells.ts";

@@ -1,11 +1,11 @@
+import { type CacheRules, cacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
+import { type CacheWire, cacheWire } from "../analysis/costs/prompt-cache/cache-wire.ts";
+import { agreesWith, plannedRegions } from "../analysis/costs/prompt-cache/diagnosis-agreement.ts";
+import { diagnosisIn } from "../analysis/costs/prompt-cache/told-diagnosis.ts";
 import { isUnknownLoss } from "../engine/recorded/cache-loss.ts";
 import type { AnsweredRequest, Miss, MissReader } from "../projections/misses.ts";
 import { cacheAuthorOf } from "../projections/views/cache-author.ts";
 import { comparedInference } from "./caching/asked-diagnosis.ts";
-import { type CacheRules, cacheRules } from "./caching/cache-rules.ts";
-import { type CacheWire, cacheWire } from "./caching/cache-wire.ts";
-import { agreesWith, plannedRegions } from "./caching/diagnosis-agreement.ts";
-import { diagnosisIn } from "./caching/told-diagnosis.ts";
 import { codecs } from "./codecs.ts";
 import { settingsPrefix } from "./settings-prefix.ts";
 

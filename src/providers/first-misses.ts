@@ -1,7 +1,7 @@
+import { cacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
 import type { BillCell } from "../projections/bill-cells.ts";
 import type { FirstRequest, Miss } from "../projections/misses.ts";
 import type { PrefixUse } from "../projections/prefix-uses.ts";
-import { cacheRules } from "./caching/cache-rules.ts";
 import { codecs } from "./codecs.ts";
 
 /**

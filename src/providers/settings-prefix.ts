@@ -1,9 +1,9 @@
+import { type CacheRules, cacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
+import { type CacheWire, cacheWire } from "../analysis/costs/prompt-cache/cache-wire.ts";
 import { isJsonList, type JsonObject, type JsonValue } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { isErasedOutline, outlined, outlinedBytes } from "../projections/billed-settings.ts";
 import type { PrefixReader } from "../projections/misses.ts";
-import { type CacheRules, cacheRules } from "./caching/cache-rules.ts";
-import { type CacheWire, cacheWire } from "./caching/cache-wire.ts";
 import { codecs } from "./codecs.ts";
 
 /**

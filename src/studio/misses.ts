@@ -1,6 +1,6 @@
+import { cacheSum } from "../analysis/costs/prices/cache-sum.ts";
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import { timeOf } from "../analysis/lists/since.ts";
-import { cacheSum } from "../bill/cache-sum.ts";
-import type { PriceFile } from "../bill/price-file.ts";
 import { readBilled } from "../conversation/billed-rows.ts";
 import { caching } from "../conversation/read-models.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";

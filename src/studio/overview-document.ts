@@ -1,4 +1,4 @@
-import type { PriceFile } from "../bill/price-file.ts";
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import { changesEarlier } from "../domain/events/changes-earlier.ts";
 import { worstOf } from "./chains.ts";
 import { parentOf } from "./origin.ts";

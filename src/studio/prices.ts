@@ -1,4 +1,4 @@
-import type { PriceFile } from "../bill/price-file.ts";
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import { pricesOf } from "../conversation/prices.ts";
 
 /** The price file of a studio, read once; null without one. */

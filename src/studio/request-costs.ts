@@ -1,6 +1,6 @@
-import { billRows } from "../bill/bill.ts";
-import { cacheSum } from "../bill/cache-sum.ts";
-import type { PriceFile } from "../bill/price-file.ts";
+import { billRows } from "../analysis/costs/prices/bill.ts";
+import { cacheSum } from "../analysis/costs/prices/cache-sum.ts";
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type BillView, billOf } from "../projections/bill.ts";
 import { addToCells, type BillCell } from "../projections/bill-cells.ts";

@@ -1,6 +1,6 @@
 import { Hono } from "hono/tiny";
+import { isBillBy } from "../analysis/costs/prices/bill-by.ts";
 import { listConversations } from "../analysis/lists/list.ts";
-import { isBillBy } from "../bill/bill-by.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { countJson } from "../documents/ls-document.ts";
 import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";

@@ -1,5 +1,5 @@
-import { cacheSum } from "../bill/cache-sum.ts";
-import type { PriceFile } from "../bill/price-file.ts";
+import { cacheSum } from "../analysis/costs/prices/cache-sum.ts";
+import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import type { Totals } from "./page-documents.ts";
 import type { Reel } from "./reel.ts";
 import { moneyOf } from "./request-costs.ts";

@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { unitsOf } from "../../src/analysis/costs/prompt-cache/cache-prompt.ts";
+import { cacheWire } from "../../src/analysis/costs/prompt-cache/cache-wire.ts";
+import { detailsOfWhole } from "../../src/analysis/costs/prompt-cache/placed-details.ts";
 import { findRequest } from "../../src/analysis/time-travel/find-request.ts";
 import { objectOf, parseJson } from "../../src/base/json.ts";
 import { sha256OfPair } from "../../src/base/sha256.ts";
@@ -8,9 +11,6 @@ import { type SentPrompt, wholeInput } from "../../src/conversation/sent-prompt.
 import { WholePrompts } from "../../src/conversation/whole-prompts.ts";
 import type { Codec } from "../../src/engine/ports/codec.ts";
 import { SkippedEvents } from "../../src/log/history/skipped-events.ts";
-import { unitsOf } from "../../src/providers/caching/cache-prompt.ts";
-import { cacheWire } from "../../src/providers/caching/cache-wire.ts";
-import { detailsOfWhole } from "../../src/providers/caching/placed-details.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { seeds } from "../support/cases.ts";

@@ -1,8 +1,8 @@
 import type * as z from "zod";
+import type { BillBy } from "../../analysis/costs/prices/bill-by.ts";
 import { notLookedAtWords } from "../../analysis/descriptions/describe-cache.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
-import type { BillBy } from "../../bill/bill-by.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { billDocument } from "../../documents/stores.ts";
 import { type CommandInput, commandCode } from "../command.ts";

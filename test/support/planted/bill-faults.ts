@@ -60,7 +60,7 @@ export const billFaults: readonly PlantedFault[] = [
   },
   {
     of: "told money does not win",
-    file: "bill/bill-sum.ts",
+    file: "analysis/costs/prices/bill-sum.ts",
     find: "if (cell.isPaid) {",
     put: "if (cell.isPaid && cell.bytes < 0) {",
     suite: "conversation/bill-law",
@@ -74,17 +74,17 @@ export const billFaults: readonly PlantedFault[] = [
   },
   {
     of: "prices above a number of tokens apply at that number",
-    file: "bill/price-of-cell.ts",
+    file: "analysis/costs/prices/price-of-cell.ts",
     find: "limits.filter((limit) => limit <= (size ?? 0))",
     put: "limits.filter((limit) => limit < (size ?? 0) || limit === 0)",
-    suite: "bill/price-file",
+    suite: "analysis/costs/prices/price-file",
   },
   {
     of: "another tier has standard prices",
-    file: "bill/price-of-cell.ts",
+    file: "analysis/costs/prices/price-of-cell.ts",
     find: "sheet.tier === tierNamed(tier)",
     put: "sheet.tier === null && tierNamed(tier) !== undefined",
-    suite: "bill/price-file",
+    suite: "analysis/costs/prices/price-file",
   },
   {
     of: "a layer that has stopped changing a block is not blamed",
@@ -95,7 +95,7 @@ export const billFaults: readonly PlantedFault[] = [
   },
   {
     of: "lost tokens are priced as if reading them were free",
-    file: "bill/price-of-miss.ts",
+    file: "analysis/costs/prices/price-of-miss.ts",
     find: "const difference = paid.amount - saved.amount;",
     put: "const difference = paid.amount;",
     suite: "conversation/why-cache",

@@ -1,12 +1,12 @@
+import type { CacheRules } from "../../../src/analysis/costs/prompt-cache/cache-rules.ts";
+import type { CachedRequest } from "../../../src/analysis/costs/prompt-cache/cache-verdict.ts";
+import { cachedRequest } from "../../../src/analysis/costs/prompt-cache/cached-request.ts";
+import { type CacheDiagnosis, diagnosisIn } from "../../../src/analysis/costs/prompt-cache/told-diagnosis.ts";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { objectOf, parseJson } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { assistant, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import type { Codec } from "../../../src/engine/ports/codec.ts";
-import type { CacheRules } from "../../../src/providers/caching/cache-rules.ts";
-import type { CachedRequest } from "../../../src/providers/caching/cache-verdict.ts";
-import { cachedRequest } from "../../../src/providers/caching/cached-request.ts";
-import { type CacheDiagnosis, diagnosisIn } from "../../../src/providers/caching/told-diagnosis.ts";
 import type {
   CacheOptions,
   CacheVerdict,

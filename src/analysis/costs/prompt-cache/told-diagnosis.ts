@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, objectOf, textOrNull } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, objectOf, textOrNull } from "../../../base/json.ts";
 
 /** What a vendor says of a prompt, compared with that of an earlier answer. */
 export type CacheDiagnosis = {

@@ -8,9 +8,9 @@ import {
   objectsOf,
   omitMembers,
   textOrEmpty,
-} from "../../base/json.ts";
-import { sha256Hex, sha256OfPair } from "../../base/sha256.ts";
-import { utf8Length } from "../../base/utf8.ts";
+} from "../../../base/json.ts";
+import { sha256Hex, sha256OfPair } from "../../../base/sha256.ts";
+import { utf8Length } from "../../../base/utf8.ts";
 import type { CachePart, CacheWire } from "./cache-wire.ts";
 
 /** What a server reads and compares as a whole: a setting, a tool, the instructions, a message, an item or a content block. */

@@ -1,7 +1,7 @@
-import { counted } from "../base/counted.ts";
-import { isJsonObject, type JsonObject, jsonOf } from "../base/json.ts";
-import { sha256Hex } from "../base/sha256.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
+import { counted } from "../../../base/counted.ts";
+import { isJsonObject, type JsonObject, jsonOf } from "../../../base/json.ts";
+import { sha256Hex } from "../../../base/sha256.ts";
+import { TurnlogError } from "../../../base/turnlog-error.ts";
 import { litellm } from "./litellm.ts";
 import { modelsDev } from "./models-dev.ts";
 import type { PriceBook } from "./price-book.ts";

@@ -1,15 +1,15 @@
 import { expect, onTestFinished, test } from "vitest";
-import { type JsonObject, objectOf, parseJson, textOrEmpty } from "../../../src/base/json.ts";
-import type { Block } from "../../../src/domain/block.ts";
-import { assistant, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
-import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
-import type { CacheRules } from "../../../src/providers/caching/cache-rules.ts";
-import type { CachedRequest } from "../../../src/providers/caching/cache-verdict.ts";
-import { walkCache } from "../../../src/providers/caching/cache-walk.ts";
-import { cachedRequest } from "../../../src/providers/caching/cached-request.ts";
-import { claudeCliCodec } from "../../../src/providers/claude-cli/claude-cli-codec.ts";
-import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
+import type { CacheRules } from "../../../../src/analysis/costs/prompt-cache/cache-rules.ts";
+import type { CachedRequest } from "../../../../src/analysis/costs/prompt-cache/cache-verdict.ts";
+import { walkCache } from "../../../../src/analysis/costs/prompt-cache/cache-walk.ts";
+import { cachedRequest } from "../../../../src/analysis/costs/prompt-cache/cached-request.ts";
+import { type JsonObject, objectOf, parseJson, textOrEmpty } from "../../../../src/base/json.ts";
+import type { Block } from "../../../../src/domain/block.ts";
+import { assistant, toolCall, toolResult, user } from "../../../../src/domain/make-block.ts";
+import { messagesCodec } from "../../../../src/providers/anthropic/messages-codec.ts";
+import { claudeCliCodec } from "../../../../src/providers/claude-cli/claude-cli-codec.ts";
+import { responsesCodec } from "../../../../src/providers/responses/responses-codec.ts";
+import { message, startReferenceServer } from "../../../../src/reference-server/server.ts";
 
 const minute = 60_000;
 const long = (text: string): string => `${text} ${"x".repeat(400)}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cacheRules } from "../../../src/providers/caching/cache-rules.ts";
+import { cacheRules } from "../../../../src/analysis/costs/prompt-cache/cache-rules.ts";
 
 const minute = 60_000;
 const at = "2026-11-20T00:00:00.000Z";

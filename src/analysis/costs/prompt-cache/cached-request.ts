@@ -1,4 +1,4 @@
-import { objectOf, textOrEmpty } from "../../base/json.ts";
+import { objectOf, textOrEmpty } from "../../../base/json.ts";
 import { boundariesOf } from "./cache-boundaries.ts";
 import { type CacheUnit, partitionOf, prefixesOf, unitsOf, type WholeRequest } from "./cache-prompt.ts";
 import { type CacheRules, cacheRules } from "./cache-rules.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import type { PriceEntry } from "./price-entry.ts";
 import type { Vendor } from "./vendors.ts";
 

@@ -1,9 +1,13 @@
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../../src/base/json.ts";
-import type { CachedRequest } from "../../../src/providers/caching/cache-verdict.ts";
-import { cachedRequest } from "../../../src/providers/caching/cached-request.ts";
-import { agreesWith, differingRegions, plannedRegions } from "../../../src/providers/caching/diagnosis-agreement.ts";
-import { diagnosisIn } from "../../../src/providers/caching/told-diagnosis.ts";
+import type { CachedRequest } from "../../../../src/analysis/costs/prompt-cache/cache-verdict.ts";
+import { cachedRequest } from "../../../../src/analysis/costs/prompt-cache/cached-request.ts";
+import {
+  agreesWith,
+  differingRegions,
+  plannedRegions,
+} from "../../../../src/analysis/costs/prompt-cache/diagnosis-agreement.ts";
+import { diagnosisIn } from "../../../../src/analysis/costs/prompt-cache/told-diagnosis.ts";
+import type { JsonObject } from "../../../../src/base/json.ts";
 
 const nothing = { reason: null, lostTokens: null, reusableTokens: null };
 const family = "openai-responses";

@@ -1,6 +1,6 @@
-import { divideHalfUp, type Picodollars, parseDollars } from "../base/dollars.ts";
-import type { JsonValue } from "../base/json.ts";
-import { NumberLiteral } from "../base/number-literal.ts";
+import { divideHalfUp, type Picodollars, parseDollars } from "../../../base/dollars.ts";
+import type { JsonValue } from "../../../base/json.ts";
+import { NumberLiteral } from "../../../base/number-literal.ts";
 
 /** Tokens with a price of their own. `written any` is what was written to a cache for a lifetime that the server does not name. */
 export type PriceClass = "uncached" | "read" | "output" | "reasoning" | `written ${string}`;

@@ -1,23 +1,23 @@
 import { expect, test } from "vitest";
-import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
-import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
-import type { CachedRequest, CacheVerdict } from "../../../src/providers/caching/cache-verdict.ts";
-import { walkCache } from "../../../src/providers/caching/cache-walk.ts";
-import { agreesWith, differingRegions } from "../../../src/providers/caching/diagnosis-agreement.ts";
-import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
-import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
-import { interactionsCodec } from "../../../src/providers/google/interactions-codec.ts";
-import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
-import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
+import type { CachedRequest, CacheVerdict } from "../../../../src/analysis/costs/prompt-cache/cache-verdict.ts";
+import { walkCache } from "../../../../src/analysis/costs/prompt-cache/cache-walk.ts";
+import { agreesWith, differingRegions } from "../../../../src/analysis/costs/prompt-cache/diagnosis-agreement.ts";
+import { aiSdkCodec } from "../../../../src/providers/ai-sdk/ai-sdk-codec.ts";
+import { messagesCodec } from "../../../../src/providers/anthropic/messages-codec.ts";
+import { chatCodecs } from "../../../../src/providers/chat/chat-codec.ts";
+import { geminiCodec } from "../../../../src/providers/google/gemini-codec.ts";
+import { interactionsCodec } from "../../../../src/providers/google/interactions-codec.ts";
+import { ollamaCodec } from "../../../../src/providers/ollama/ollama-codec.ts";
+import { responsesCodec } from "../../../../src/providers/responses/responses-codec.ts";
 import {
   type CacheOptions,
   type CacheVerdict as ServerVerdict,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
-import { drawFrom } from "../../../src/rehearsal/draw.ts";
-import { isTelling, seeds } from "../../support/cases.ts";
-import { type CachedWire, drawnFacts, drawnTalk } from "../../support/providers/drawn-talk.ts";
-import { cachedFronts } from "../../support/reference-server/cached-fronts.ts";
+} from "../../../../src/reference-server/server.ts";
+import { drawFrom } from "../../../../src/rehearsal/draw.ts";
+import { isTelling, seeds } from "../../../support/cases.ts";
+import { type CachedWire, drawnFacts, drawnTalk } from "../../../support/providers/drawn-talk.ts";
+import { cachedFronts } from "../../../support/reference-server/cached-fronts.ts";
 
 const frontOf = (name: string) => cachedFronts.find((front) => front.name === name) ?? expect.fail(name);
 const plain = { models: ["model-a", "model-b"], settings: {}, separates: null, hasCalls: false } as const;

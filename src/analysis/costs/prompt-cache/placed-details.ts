@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, listOf } from "../../../base/json.ts";
 
 /** The details of a request, and how many blocks the server held before those that it sent. */
 export type PlacedDetails = { readonly before: number; readonly details: JsonObject | undefined };

@@ -1,5 +1,5 @@
-import { listOf, parseJson } from "../../base/json.ts";
-import type { CacheLoss } from "../../domain/events/inference-events.ts";
+import { listOf, parseJson } from "../../../base/json.ts";
+import type { CacheLoss } from "../../../domain/events/inference-events.ts";
 import type { CacheUnit } from "./cache-prompt.ts";
 import type { CachedRequest } from "./cache-verdict.ts";
 import { cacheWire } from "./cache-wire.ts";

@@ -1,5 +1,5 @@
-import type { Picodollars } from "../base/dollars.ts";
-import { isJsonObject, type JsonObject } from "../base/json.ts";
+import type { Picodollars } from "../../../base/dollars.ts";
+import { isJsonObject, type JsonObject } from "../../../base/json.ts";
 import type { PriceBook } from "./price-book.ts";
 import { type PriceClass, type PriceEntry, type PriceSheet, ratePerToken } from "./price-entry.ts";
 
