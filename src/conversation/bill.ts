@@ -1,10 +1,10 @@
 import { type Bill, billRows } from "../analysis/costs/prices/bill.ts";
 import { type BillBy, billKinds, isBillBy } from "../analysis/costs/prices/bill-by.ts";
+import { answerMisses } from "../analysis/costs/rows/answer-misses.ts";
 import { timeOf } from "../analysis/lists/since.ts";
 import { anything, kindOf, meant, optionsOf } from "../base/options.ts";
 import { checkedConversationId } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
-import { answerMisses } from "../providers/answer-misses.ts";
 import { type Billed, namedCells } from "./bill-names.ts";
 import { countReads, inDetail, readBilled } from "./billed-rows.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";

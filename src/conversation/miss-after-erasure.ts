@@ -1,6 +1,6 @@
 import type { CacheTokens } from "../analysis/costs/prompt-cache/cache-verdict.ts";
+import { answerMisses } from "../analysis/costs/rows/answer-misses.ts";
 import { isUnknownLoss } from "../engine/recorded/cache-loss.ts";
-import { answerMisses } from "../providers/answer-misses.ts";
 import type { CacheTrail, PromptOutcome } from "./cache-trail.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 

@@ -1,14 +1,14 @@
+import { answerCounts } from "../analysis/costs/rows/answer-counts.ts";
+import { answerMisses } from "../analysis/costs/rows/answer-misses.ts";
+import { billOf } from "../analysis/costs/rows/bill.ts";
+import { cacheProjector } from "../analysis/costs/rows/looked-at.ts";
 import type { AnyProjector } from "../analysis/lists/any-projector.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { createRowProjector } from "../log/read-models/row-projector.ts";
-import { billOf } from "../projections/bill.ts";
 import { usage } from "../projections/usage.ts";
 import { conversationList } from "../projections/views/conversation-list.ts";
 import { rowsOfStream, searchTexts } from "../projections/views/search-texts.ts";
-import { answerCounts } from "../providers/answer-counts.ts";
-import { answerMisses } from "../providers/answer-misses.ts";
-import { cacheProjector } from "./looked-at.ts";
 
 /** Requests, tokens and told money, a row for each conversation. */
 export const billing = billOf(answerCounts);

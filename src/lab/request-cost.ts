@@ -1,12 +1,12 @@
 import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import { priceOfCell } from "../analysis/costs/prices/price-of-cell.ts";
+import { answerCounts } from "../analysis/costs/rows/answer-counts.ts";
+import { endpointOf } from "../analysis/costs/rows/bill.ts";
+import { nothingBilled } from "../analysis/costs/rows/bill-cells.ts";
+import { type CountedPart, partsOf } from "../analysis/costs/rows/billed-parts.ts";
 import type { Picodollars } from "../base/dollars.ts";
 import { type JsonObject, textOrEmpty } from "../base/json.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
-import { endpointOf } from "../projections/bill.ts";
-import { nothingBilled } from "../projections/bill-cells.ts";
-import { type CountedPart, partsOf } from "../projections/billed-parts.ts";
-import { answerCounts } from "../providers/answer-counts.ts";
 import type { RecordedRun } from "../replay/recorded-runs.ts";
 import type { RequestDifference } from "./compare-run.ts";
 

@@ -1,13 +1,13 @@
 import { cacheSum } from "../analysis/costs/prices/cache-sum.ts";
 import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
+import { cellsOf } from "../analysis/costs/rows/bill.ts";
+import type { BillCell } from "../analysis/costs/rows/bill-cells.ts";
 import { timeOf } from "../analysis/lists/since.ts";
 import { readBilled } from "../conversation/billed-rows.ts";
 import { caching } from "../conversation/read-models.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
-import { cellsOf } from "../projections/bill.ts";
-import type { BillCell } from "../projections/bill-cells.ts";
 import type { MissesDocument } from "./misses-document.ts";
 import { CostReader } from "./request-costs.ts";
 

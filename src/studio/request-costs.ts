@@ -1,12 +1,12 @@
 import { billRows } from "../analysis/costs/prices/bill.ts";
 import { cacheSum } from "../analysis/costs/prices/cache-sum.ts";
 import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
+import { answerCounts } from "../analysis/costs/rows/answer-counts.ts";
+import { answerMisses } from "../analysis/costs/rows/answer-misses.ts";
+import { type BillView, billOf } from "../analysis/costs/rows/bill.ts";
+import { addToCells, type BillCell } from "../analysis/costs/rows/bill-cells.ts";
+import type { Miss } from "../analysis/costs/rows/misses.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { type BillView, billOf } from "../projections/bill.ts";
-import { addToCells, type BillCell } from "../projections/bill-cells.ts";
-import type { Miss } from "../projections/misses.ts";
-import { answerCounts } from "../providers/answer-counts.ts";
-import { answerMisses } from "../providers/answer-misses.ts";
 import type { TokensOfRequest } from "./page-documents.ts";
 
 /** What one answer adds to `turnlog bill` and `turnlog cache`, and why its request read from the cache what it read. */

@@ -25,21 +25,21 @@ export const billFaults: readonly PlantedFault[] = [
   },
   {
     of: "a usage that contradicts itself is counted",
-    file: "projections/billed-parts.ts",
+    file: "analysis/costs/rows/billed-parts.ts",
     find: "if (uncached < 0 || reasoning > output) return null;",
     put: "",
     suite: "conversation/bill-law",
   },
   {
     of: "a request that is refused counts as one that told nothing",
-    file: "projections/bill.ts",
+    file: "analysis/costs/rows/bill.ts",
     find: 'else if (outcome === "rejected") endUnbilled(view, inferenceId);',
     put: "",
     suite: "conversation/bill-law",
   },
   {
     of: "a model call within an answer is paid twice",
-    file: "projections/billed-parts.ts",
+    file: "analysis/costs/rows/billed-parts.ts",
     find: "uncached: whole.uncached - part.uncached,",
     put: "uncached: whole.uncached,",
     suite: "conversation/bill",
@@ -53,10 +53,10 @@ export const billFaults: readonly PlantedFault[] = [
   },
   {
     of: "a fork inherits what opened its parent",
-    file: "projections/bill.ts",
+    file: "analysis/costs/rows/bill.ts",
     find: ': null;\n        return;\n      }\n      case "ConversationRelabelled":',
     put: ': view.cause;\n        return;\n      }\n      case "ConversationRelabelled":',
-    suite: "projections/bill",
+    suite: "analysis/costs/rows/bill",
   },
   {
     of: "told money does not win",
@@ -102,7 +102,7 @@ export const billFaults: readonly PlantedFault[] = [
   },
   {
     of: "what was paid for again is also in the rest of a bill by layer",
-    file: "projections/misses.ts",
+    file: "analysis/costs/rows/misses.ts",
     find: "uncached: sums.uncached - paid.uncached }",
     put: "uncached: sums.uncached }",
     suite: "conversation/cache",

@@ -1,5 +1,5 @@
 import { dollarText, type Picodollars, parseDollars } from "../../../base/dollars.ts";
-import type { BillCell } from "../../../projections/bill-cells.ts";
+import type { BillCell } from "../rows/bill-cells.ts";
 import type { CellPrice, Unpriced } from "./price-of-cell.ts";
 
 /** What one row, or several together, cost. */

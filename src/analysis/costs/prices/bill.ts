@@ -1,4 +1,4 @@
-import type { BillCell } from "../../../projections/bill-cells.ts";
+import type { BillCell } from "../rows/bill-cells.ts";
 import type { BillBy } from "./bill-by.ts";
 import { addCell, type BillCost, costOf, emptySum, type Sum } from "./bill-sum.ts";
 import type { PriceFile } from "./price-file.ts";

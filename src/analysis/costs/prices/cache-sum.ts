@@ -1,5 +1,5 @@
 import { dollarText, parseDollars } from "../../../base/dollars.ts";
-import type { BillCell } from "../../../projections/bill-cells.ts";
+import type { BillCell } from "../rows/bill-cells.ts";
 import type { PriceFile } from "./price-file.ts";
 import { priceOfMiss } from "./price-of-miss.ts";
 

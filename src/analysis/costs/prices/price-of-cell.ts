@@ -1,6 +1,6 @@
 import type { Picodollars } from "../../../base/dollars.ts";
-import type { BillCell } from "../../../projections/bill-cells.ts";
-import { inputSizes } from "../../../projections/input-sizes.ts";
+import type { BillCell } from "../rows/bill-cells.ts";
+import { inputSizes } from "../rows/input-sizes.ts";
 import type { PriceClass, PriceEntry, PriceSheet } from "./price-entry.ts";
 import type { PriceFile } from "./price-file.ts";
 

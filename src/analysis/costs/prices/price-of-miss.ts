@@ -1,6 +1,6 @@
 import { dollarText } from "../../../base/dollars.ts";
-import { type BillKey, nothingBilled } from "../../../projections/bill-cells.ts";
-import type { PaidInput } from "../../../projections/lost-classes.ts";
+import { type BillKey, nothingBilled } from "../rows/bill-cells.ts";
+import type { PaidInput } from "../rows/lost-classes.ts";
 import type { PriceFile } from "./price-file.ts";
 import { priceOfCell } from "./price-of-cell.ts";
 

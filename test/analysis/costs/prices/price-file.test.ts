@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { readPriceFile } from "../../../../src/analysis/costs/prices/price-file.ts";
 import { priceOfCell } from "../../../../src/analysis/costs/prices/price-of-cell.ts";
+import { type BillCell, nothingBilled } from "../../../../src/analysis/costs/rows/bill-cells.ts";
 import { dollarText } from "../../../../src/base/dollars.ts";
 import { sha256Hex } from "../../../../src/base/sha256.ts";
-import { type BillCell, nothingBilled } from "../../../../src/projections/bill-cells.ts";
 import { litellmFile, modelsDevFile } from "../../../support/bill/price-files.ts";
 
 const openai = "openai-responses https://api.openai.com/v1";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { readPriceFile } from "../../../../src/analysis/costs/prices/price-file.ts";
 import { priceOfCell } from "../../../../src/analysis/costs/prices/price-of-cell.ts";
+import { nothingBilled } from "../../../../src/analysis/costs/rows/bill-cells.ts";
+import { partsOf, unansweredPart } from "../../../../src/analysis/costs/rows/billed-parts.ts";
 import { dollarText } from "../../../../src/base/dollars.ts";
 import { objectOf } from "../../../../src/base/json.ts";
-import { nothingBilled } from "../../../../src/projections/bill-cells.ts";
-import { partsOf, unansweredPart } from "../../../../src/projections/billed-parts.ts";
 import { responsesCodec } from "../../../../src/providers/responses/responses-codec.ts";
 import { litellmFile } from "../../../support/bill/price-files.ts";
 import { hasRecordings, needsRecordings, recordedExchanges } from "../../../support/providers/recorded-cases.ts";

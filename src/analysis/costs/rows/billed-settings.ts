@@ -1,8 +1,8 @@
-import { type JsonObject, type JsonValue, omitMembers } from "../base/json.ts";
-import { sha256Hex } from "../base/sha256.ts";
-import { utf8Length } from "../base/utf8.ts";
-import type { ConversationEventOf } from "../domain/events/event.ts";
-import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
+import { type JsonObject, type JsonValue, omitMembers } from "../../../base/json.ts";
+import { sha256Hex } from "../../../base/sha256.ts";
+import { utf8Length } from "../../../base/utf8.ts";
+import type { ConversationEventOf } from "../../../domain/events/event.ts";
+import { type DeclaredSettings, settingsValue, useSettings } from "../../../projections/declared-settings.ts";
 
 /** The settings that are known after a declaration, which may name only what differs from an earlier one. */
 export function declaredAfter(

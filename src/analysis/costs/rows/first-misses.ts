@@ -1,8 +1,8 @@
-import { cacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
-import type { BillCell } from "../projections/bill-cells.ts";
-import type { FirstRequest, Miss } from "../projections/misses.ts";
-import type { PrefixUse } from "../projections/prefix-uses.ts";
-import { codecs } from "./codecs.ts";
+import { codecs } from "../../../providers/codecs.ts";
+import { cacheRules } from "../prompt-cache/cache-rules.ts";
+import type { BillCell } from "./bill-cells.ts";
+import type { FirstRequest, Miss } from "./misses.ts";
+import type { PrefixUse } from "./prefix-uses.ts";
 
 /**
  * Why the first request of an endpoint read what it read, if another conversation used its settings prefix before; null if that explains

@@ -1,4 +1,4 @@
-import type { Counts } from "../domain/events/shared.ts";
+import type { Counts } from "../../../domain/events/shared.ts";
 import type { BillSums } from "./bill-cells.ts";
 import { inputSizes } from "./input-sizes.ts";
 

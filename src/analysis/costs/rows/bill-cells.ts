@@ -1,4 +1,4 @@
-import { dollarText, parseDollars } from "../base/dollars.ts";
+import { dollarText, parseDollars } from "../../../base/dollars.ts";
 
 /** What requests have in common whose tokens have the same prices, and are listed together. */
 export type BillKey = {

@@ -1,12 +1,12 @@
-import { type CacheRules, cacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
-import { type CacheWire, cacheWire } from "../analysis/costs/prompt-cache/cache-wire.ts";
-import { agreesWith, plannedRegions } from "../analysis/costs/prompt-cache/diagnosis-agreement.ts";
-import { diagnosisIn } from "../analysis/costs/prompt-cache/told-diagnosis.ts";
-import { isUnknownLoss } from "../engine/recorded/cache-loss.ts";
-import type { AnsweredRequest, Miss, MissReader } from "../projections/misses.ts";
-import { cacheAuthorOf } from "../projections/views/cache-author.ts";
-import { comparedInference } from "./caching/asked-diagnosis.ts";
-import { codecs } from "./codecs.ts";
+import { isUnknownLoss } from "../../../engine/recorded/cache-loss.ts";
+import { cacheAuthorOf } from "../../../projections/views/cache-author.ts";
+import { comparedInference } from "../../../providers/caching/asked-diagnosis.ts";
+import { codecs } from "../../../providers/codecs.ts";
+import { type CacheRules, cacheRules } from "../prompt-cache/cache-rules.ts";
+import { type CacheWire, cacheWire } from "../prompt-cache/cache-wire.ts";
+import { agreesWith, plannedRegions } from "../prompt-cache/diagnosis-agreement.ts";
+import { diagnosisIn } from "../prompt-cache/told-diagnosis.ts";
+import type { AnsweredRequest, Miss, MissReader } from "./misses.ts";
 import { settingsPrefix } from "./settings-prefix.ts";
 
 /**

@@ -1,6 +1,6 @@
-import type { Counts } from "../domain/events/shared.ts";
-import type { CountedAnswer, CountsReader } from "../projections/bill.ts";
-import { codecs } from "./codecs.ts";
+import type { Counts } from "../../../domain/events/shared.ts";
+import { codecs } from "../../../providers/codecs.ts";
+import type { CountedAnswer, CountsReader } from "./bill.ts";
 
 /**
  * Reads the counts of every answer, whichever version of turnlog recorded it. It knows the released codecs only, so that rows are the same

@@ -1,14 +1,14 @@
-import type { AnyProjector } from "../analysis/lists/any-projector.ts";
-import type { CacheLoss } from "../domain/events/inference-events.ts";
-import { recordedLoss } from "../engine/recorded/cache-loss.ts";
-import { foldWhole } from "../log/aggregate/fold.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
-import { createRowProjector, type RowProjector } from "../log/read-models/row-projector.ts";
-import { type BillView, billOf, cellsOf } from "../projections/bill.ts";
-import { ConversationDamagedError } from "../projections/damage.ts";
-import type { Projection } from "../projections/projection.ts";
-import { answerCounts } from "../providers/answer-counts.ts";
-import { answerMisses } from "../providers/answer-misses.ts";
+import type { CacheLoss } from "../../../domain/events/inference-events.ts";
+import { recordedLoss } from "../../../engine/recorded/cache-loss.ts";
+import { foldWhole } from "../../../log/aggregate/fold.ts";
+import type { EventStore } from "../../../log/ports/event-store.ts";
+import { createRowProjector, type RowProjector } from "../../../log/read-models/row-projector.ts";
+import { ConversationDamagedError } from "../../../projections/damage.ts";
+import type { Projection } from "../../../projections/projection.ts";
+import type { AnyProjector } from "../../lists/any-projector.ts";
+import { answerCounts } from "./answer-counts.ts";
+import { answerMisses } from "./answer-misses.ts";
+import { type BillView, billOf, cellsOf } from "./bill.ts";
 
 /** What requests of older versions gave up of earlier prompts, by their ids: found by a fold of the whole conversation. */
 async function lossesIn(events: EventStore, stream: string): Promise<ReadonlyMap<string, CacheLoss | null>> {

@@ -1,14 +1,15 @@
-import { dollarText, parseDollars } from "../base/dollars.ts";
-import { type JsonObject, textOrNull } from "../base/json.ts";
-import { isEndedBySkip } from "../domain/decider/ended-by-skip.ts";
-import { type Labels, labelsAfter } from "../domain/decider/labels.ts";
-import type { CacheLoss, InferenceRequestedData } from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { Counts, ReportedUsage } from "../domain/events/shared.ts";
+import { dollarText, parseDollars } from "../../../base/dollars.ts";
+import { type JsonObject, textOrNull } from "../../../base/json.ts";
+import { isEndedBySkip } from "../../../domain/decider/ended-by-skip.ts";
+import { type Labels, labelsAfter } from "../../../domain/decider/labels.ts";
+import type { CacheLoss, InferenceRequestedData } from "../../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../../domain/events/recorded.ts";
+import type { Counts, ReportedUsage } from "../../../domain/events/shared.ts";
+import { type DeclaredSettings, settingsValue, useSettings } from "../../../projections/declared-settings.ts";
+import { byStream, type Projection, type RowPlace } from "../../../projections/projection.ts";
 import { addToCells, type BillCell, type BillKey, type BillSums, nothingBilled } from "./bill-cells.ts";
 import { type CountedPart, isFullyTold, partsOf, unansweredPart } from "./billed-parts.ts";
 import { declaredAfter } from "./billed-settings.ts";
-import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import {
   type EarlierAnswer,
   judge,
@@ -20,7 +21,6 @@ import {
   plannedAs,
 } from "./misses.ts";
 import type { PrefixUses } from "./prefix-uses.ts";
-import { byStream, type Projection, type RowPlace } from "./projection.ts";
 
 /** How the tokens of an answer are read; only codecs know the words of a wire. */
 export type CountsReader = {

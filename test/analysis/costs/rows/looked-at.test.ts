@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readModels } from "../../src/conversation/read-models.ts";
-import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { envelopeSchema } from "../../src/log/codec/envelope.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { readModels } from "../../../../src/conversation/read-models.ts";
+import { TurnlogStore } from "../../../../src/conversation/turnlog-store.ts";
+import { envelopeSchema } from "../../../../src/log/codec/envelope.ts";
+import { createMemoryStore } from "../../../../src/stores/memory/store.ts";
 
 /** A log of an older version, whose requests do not say what they gave up. */
 async function olderStore(): Promise<TurnlogStore> {
   const events = createMemoryStore();
-  const log = readFileSync(join(import.meta.dirname, "../golden/projected-log.jsonl"), "utf8");
+  const log = readFileSync(join(import.meta.dirname, "../../../golden/projected-log.jsonl"), "utf8");
   for (const line of log.trimEnd().split("\n")) {
     const envelope = envelopeSchema.parse(JSON.parse(line));
     const expectedHead = await events.head(envelope.stream);

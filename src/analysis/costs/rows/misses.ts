@@ -1,6 +1,6 @@
-import type { JsonObject } from "../base/json.ts";
-import type { CacheLoss, InferenceRequestedData } from "../domain/events/inference-events.ts";
-import type { Counts } from "../domain/events/shared.ts";
+import type { JsonObject } from "../../../base/json.ts";
+import type { CacheLoss, InferenceRequestedData } from "../../../domain/events/inference-events.ts";
+import type { Counts } from "../../../domain/events/shared.ts";
 import { type BillKey, type BillSums, nothingBilled } from "./bill-cells.ts";
 import type { OutlinedSettings } from "./billed-settings.ts";
 import { lostClasses } from "./lost-classes.ts";

@@ -1,10 +1,10 @@
-import { type CacheRules, cacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
-import { type CacheWire, cacheWire } from "../analysis/costs/prompt-cache/cache-wire.ts";
-import { isJsonList, type JsonObject, type JsonValue } from "../base/json.ts";
-import { sha256Hex } from "../base/sha256.ts";
-import { isErasedOutline, outlined, outlinedBytes } from "../projections/billed-settings.ts";
-import type { PrefixReader } from "../projections/misses.ts";
-import { codecs } from "./codecs.ts";
+import { isJsonList, type JsonObject, type JsonValue } from "../../../base/json.ts";
+import { sha256Hex } from "../../../base/sha256.ts";
+import { codecs } from "../../../providers/codecs.ts";
+import { type CacheRules, cacheRules } from "../prompt-cache/cache-rules.ts";
+import { type CacheWire, cacheWire } from "../prompt-cache/cache-wire.ts";
+import { isErasedOutline, outlined, outlinedBytes } from "./billed-settings.ts";
+import type { PrefixReader } from "./misses.ts";
 
 /**
  * The key of the settings prefix of a request, and its size. Null if its wire is not known, if nothing is before the messages, if something

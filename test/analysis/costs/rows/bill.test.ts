@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { ConversationEvent, ConversationEventOf } from "../../src/domain/events/event.ts";
-import type { ReportedUsage } from "../../src/domain/events/shared.ts";
-import { blockIdSchema, conversationIdSchema, runIdSchema, settingsNameSchema } from "../../src/domain/ids.ts";
-import { type BillView, billOf, cellsOf } from "../../src/projections/bill.ts";
-import { answerCounts } from "../../src/providers/answer-counts.ts";
+import { answerCounts } from "../../../../src/analysis/costs/rows/answer-counts.ts";
+import { type BillView, billOf, cellsOf } from "../../../../src/analysis/costs/rows/bill.ts";
+import type { ConversationEvent, ConversationEventOf } from "../../../../src/domain/events/event.ts";
+import type { ReportedUsage } from "../../../../src/domain/events/shared.ts";
+import { blockIdSchema, conversationIdSchema, runIdSchema, settingsNameSchema } from "../../../../src/domain/ids.ts";
 import {
   digest,
   fold,
@@ -13,7 +13,7 @@ import {
   runCompleted,
   runStarted,
   settingsDeclared,
-} from "../support/projections/recorded-events.ts";
+} from "../../../support/projections/recorded-events.ts";
 
 const bill = billOf(answerCounts);
 
