@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { billing, caching } from "../src/conversation/read-models.ts";
+import { billing, caching } from "../src/analysis/costs/rows/rows.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/options/create-engine.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";

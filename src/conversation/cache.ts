@@ -5,13 +5,13 @@ import { type BillCell, sumsOf } from "../analysis/costs/rows/bill-cells.ts";
 import { firstMiss } from "../analysis/costs/rows/first-misses.ts";
 import { type FirstRequest, missed } from "../analysis/costs/rows/misses.ts";
 import { joinUses, type PrefixUse } from "../analysis/costs/rows/prefix-uses.ts";
+import { caching } from "../analysis/costs/rows/rows.ts";
 import { timeOf } from "../analysis/lists/since.ts";
 import { anything, kindOf, optionsOf } from "../base/options.ts";
 import { checkedConversationId } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { countReads, inDetail, readBilled } from "./billed-rows.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
-import { caching } from "./read-models.ts";
 
 /** Whose prompt caches to look at. */
 export type CacheOptions = PriceOptions & {

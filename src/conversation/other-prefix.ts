@@ -3,6 +3,7 @@ import { answerCounts } from "../analysis/costs/rows/answer-counts.ts";
 import type { BillView } from "../analysis/costs/rows/bill.ts";
 import { declaredAfter } from "../analysis/costs/rows/billed-settings.ts";
 import { joinUses } from "../analysis/costs/rows/prefix-uses.ts";
+import { caching } from "../analysis/costs/rows/rows.ts";
 import { settingsPrefix } from "../analysis/costs/rows/settings-prefix.ts";
 import { withRows } from "../analysis/lists/rows.ts";
 import { textOrEmpty } from "../base/json.ts";
@@ -12,7 +13,6 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { recordedAt } from "../log/history/read-events.ts";
 import type { CatchUpOptions, RowProjector } from "../log/read-models/row-projector.ts";
 import { settingsValue } from "../projections/declared-settings.ts";
-import { caching } from "./read-models.ts";
 import type { RequestCache } from "./request-cache.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 

@@ -1,7 +1,5 @@
-import { answerCounts } from "../analysis/costs/rows/answer-counts.ts";
-import { answerMisses } from "../analysis/costs/rows/answer-misses.ts";
-import { billOf } from "../analysis/costs/rows/bill.ts";
 import { cacheProjector } from "../analysis/costs/rows/looked-at.ts";
+import { billing, caching } from "../analysis/costs/rows/rows.ts";
 import type { AnyProjector } from "../analysis/lists/any-projector.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
@@ -9,12 +7,6 @@ import { createRowProjector } from "../log/read-models/row-projector.ts";
 import { usage } from "../projections/usage.ts";
 import { conversationList } from "../projections/views/conversation-list.ts";
 import { rowsOfStream, searchTexts } from "../projections/views/search-texts.ts";
-
-/** Requests, tokens and told money, a row for each conversation. */
-export const billing = billOf(answerCounts);
-
-/** The same with what was paid for again because a prompt cache missed, and who caused that. */
-export const caching = billOf(answerCounts, { misses: answerMisses });
 
 /** The projections over the whole log: four with one row a conversation, and the search index, which has many. */
 export const readModels = (events: EventStore): readonly AnyProjector[] => [

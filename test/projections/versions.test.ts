@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { billing, caching } from "../../src/analysis/costs/rows/rows.ts";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
 import type { JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
-import { billing, caching } from "../../src/conversation/read-models.ts";
 import { envelopeSchema } from "../../src/log/codec/envelope.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createProjector } from "../../src/log/read-models/projector.ts";
