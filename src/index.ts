@@ -6,13 +6,13 @@
 
 export type { Bill } from "./analysis/costs/prices/bill.ts";
 export type { BillBy } from "./analysis/costs/prices/bill-by.ts";
+export type { BillOptions } from "./analysis/costs/store-bill.ts";
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./analysis/lists/list.ts";
 export type { SearchOptions, SearchResult } from "./analysis/lists/search.ts";
 export type { LoadedPast, PastConversation, PlanOptions } from "./analysis/time-travel/past.ts";
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
 export type { ApproveOptions, DenyOptions } from "./conversation/approval-options.ts";
-export type { BillOptions } from "./conversation/bill.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { ActorOption, Appended, AppendOptions, ConversationLabels } from "./conversation/conversation-options.ts";
 export type { DeletedStored, DeleteStoredOptions } from "./conversation/delete-stored.ts";

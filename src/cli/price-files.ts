@@ -1,5 +1,5 @@
 import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
-import { type PriceOptions, pricesOf } from "../conversation/prices.ts";
+import { type PriceOptions, pricesOf } from "../analysis/costs/prices.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** @throws {UsageError} if an entry is named and no file. */

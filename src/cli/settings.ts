@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import type { PriceOptions } from "../analysis/costs/prices.ts";
 import { meant } from "../base/options.ts";
 import { addressIn, pathIn, shownFile } from "../config/config-paths.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { type ConfigFiles, findConfig, namedConfig } from "../config/find-config.ts";
-import type { PriceOptions } from "../conversation/prices.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** The default address of the store. */

@@ -1,4 +1,4 @@
-import type { PriceOptions } from "../conversation/prices.ts";
+import type { PriceOptions } from "../analysis/costs/prices.ts";
 import type { EngineConfig } from "../engine/options/create-engine.ts";
 import type { AnyEngine } from "../engine/options/engine.ts";
 import type { Provider } from "../engine/ports/provider.ts";

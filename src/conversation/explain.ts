@@ -1,3 +1,8 @@
+import { explainCache } from "../analysis/costs/cache-report.ts";
+import type { CacheTrail } from "../analysis/costs/cache-trail.ts";
+import type { RequestCache } from "../analysis/costs/request-cache.ts";
+import type { SentPrompt } from "../analysis/costs/sent-prompt.ts";
+import { wholePromptsOf } from "../analysis/costs/whole-prompts.ts";
 import { labelIn } from "../analysis/descriptions/labels.ts";
 import type { FoundRequest } from "../analysis/time-travel/find-request.ts";
 import type { PlacedBlock } from "../analysis/time-travel/turn-changes.ts";
@@ -9,13 +14,8 @@ import { plan } from "../engine/planning/plan.ts";
 import { hasErasedBody, inputTurn, recordedRequest } from "../engine/recorded/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { type BlockChange, lastChange } from "../projections/client-turn/blame.ts";
-import { explainCache } from "./cache-report.ts";
-import type { CacheTrail } from "./cache-trail.ts";
 import { type ContextCandidate, candidatesOf, type ListPart } from "./candidates.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
-import type { RequestCache } from "./request-cache.ts";
-import type { SentPrompt } from "./sent-prompt.ts";
-import { wholePromptsOf } from "./whole-prompts.ts";
 
 /** A block that a request sent: a word or two for it, and who last changed it. */
 export type ExplainedBlock = PlacedBlock & { readonly label: string; readonly changed: BlockChange | null };

@@ -142,9 +142,9 @@ export class ReadableConversation {
       [
         import("./explain.ts"),
         import("../analysis/time-travel/find-request.ts"),
-        import("./cache-trail.ts"),
+        import("../analysis/costs/cache-trail.ts"),
         import("./why-options.ts"),
-        import("./prices.ts"),
+        import("../analysis/costs/prices.ts"),
       ],
     );
     whyOptions.check("why", options);

@@ -1,4 +1,6 @@
+import type { CacheOptions, CacheReport } from "../analysis/costs/cache.ts";
 import type { Bill } from "../analysis/costs/prices/bill.ts";
+import type { BillOptions } from "../analysis/costs/store-bill.ts";
 import type { ConversationPage, ListOptions } from "../analysis/lists/list.ts";
 import type { SearchOptions, SearchResult } from "../analysis/lists/search.ts";
 import { optionsOf } from "../base/options.ts";
@@ -22,8 +24,6 @@ import type { ErasureReason } from "../operations/erasure/erase.ts";
 import type { ErasurePlan } from "../operations/erasure/plan.ts";
 import type { ErasureReceipt } from "../operations/erasure/receipt.ts";
 import { codecsWith } from "../providers/codecs.ts";
-import type { BillOptions } from "./bill.ts";
-import type { CacheOptions, CacheReport } from "./cache.ts";
 import { Conversation } from "./conversation.ts";
 import { type ErasureTargets, planErasureOptions, waitMs } from "./conversation-options.ts";
 import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
@@ -147,7 +147,7 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {TurnlogError} `not-found`; `prices-unusable` for a price file of another form.
    */
   async bill(options: BillOptions = {}): Promise<Bill> {
-    const { billConversations } = await import("./bill.ts");
+    const { billConversations } = await import("../analysis/costs/store-bill.ts");
     return billConversations(this.events, options);
   }
 
@@ -157,7 +157,7 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {TurnlogError} `not-found`; `prices-unusable` for a price file of another form.
    */
   async cache(options: CacheOptions = {}): Promise<CacheReport> {
-    const { reportCaches } = await import("./cache.ts");
+    const { reportCaches } = await import("../analysis/costs/cache.ts");
     return reportCaches(this.events, options);
   }
 

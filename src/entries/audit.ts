@@ -1,12 +1,16 @@
 /** Audits of conversations: who changed what, what was sent and why, and whether the log is complete (docs/AUDIT.md). */
 
+export type { CacheOptions, CacheReport } from "../analysis/costs/cache.ts";
+export type { CacheAdvice } from "../analysis/costs/cache-advice.ts";
 export type { BillRow } from "../analysis/costs/prices/bill.ts";
 export type { BillCost, NotPriced } from "../analysis/costs/prices/bill-sum.ts";
 export type { CacheSum, MissRow } from "../analysis/costs/prices/cache-sum.ts";
 export type { MissPrice } from "../analysis/costs/prices/price-of-miss.ts";
+export type { PriceOptions } from "../analysis/costs/prices.ts";
 export type { CacheLifetime, CacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
 export type { CacheCause, CacheTokens } from "../analysis/costs/prompt-cache/cache-verdict.ts";
 export type { CacheDiagnosis } from "../analysis/costs/prompt-cache/told-diagnosis.ts";
+export type { RequestCache } from "../analysis/costs/request-cache.ts";
 export { compareConversations, type MergeBase, type TurnDeparture } from "../analysis/time-travel/compare.ts";
 export type { ConversationDiff, DiffSide, RevisionOf } from "../analysis/time-travel/diff.ts";
 export type { PlannedEndpoint } from "../analysis/time-travel/past.ts";
@@ -14,14 +18,10 @@ export type { PastRun } from "../analysis/time-travel/past-run.ts";
 export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "../analysis/time-travel/reasoning-forecast.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "../analysis/time-travel/turn-changes.ts";
 export type { BlamedBlock, BlameReport, BlockStory, RemovedBlock } from "../conversation/blame-report.ts";
-export type { CacheOptions, CacheReport } from "../conversation/cache.ts";
-export type { CacheAdvice } from "../conversation/cache-advice.ts";
 export type { ContextCandidate } from "../conversation/candidates.ts";
 export type { ExplainedBlock, RequestExplanation } from "../conversation/explain.ts";
-export type { PriceOptions } from "../conversation/prices.ts";
 export type { ComparedReasoning, ReasoningReport } from "../conversation/reasoning-report.ts";
 export type { RequestBefore } from "../conversation/request-before.ts";
-export type { RequestCache } from "../conversation/request-cache.ts";
 export type { WalkedEvent } from "../conversation/walk.ts";
 export type { OwnCacheRules, WhyOptions } from "../conversation/why-options.ts";
 export { type ModifiedBlock, type TurnDifference, turnDifference } from "../domain/turn-difference.ts";

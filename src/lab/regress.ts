@@ -1,6 +1,6 @@
+import { type PriceOptions, priceOptions, pricesOf } from "../analysis/costs/prices.ts";
 import { isJsonObject } from "../base/json.ts";
 import { anything, checkFlag, checkFunction, checkSignal, checkWhole, kindOf, optionsOf } from "../base/options.ts";
-import { type PriceOptions, priceOptions, pricesOf } from "../conversation/prices.ts";
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { checkedConversationId } from "../domain/ids.ts";
 import { type ContextOf, ContextOfRun } from "../engine/options/context-of-run.ts";

@@ -31,8 +31,8 @@ function readingStore(events: EventStore): StudioStore {
   return {
     ...{ events, log, codecs },
     // What the first page does not need is loaded when it is asked for.
-    bill: async (options) => (await import("../conversation/bill.ts")).billConversations(events, options ?? {}),
-    cache: async (options) => (await import("../conversation/cache.ts")).reportCaches(events, options ?? {}),
+    bill: async (options) => (await import("../analysis/costs/store-bill.ts")).billConversations(events, options ?? {}),
+    cache: async (options) => (await import("../analysis/costs/cache.ts")).reportCaches(events, options ?? {}),
     search: async (text, options) =>
       (await import("../analysis/lists/search.ts")).searchConversations(log, text, options ?? {}),
   };

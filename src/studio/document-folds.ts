@@ -1,6 +1,6 @@
+import { type CacheTrail, copiedTrail, emptyTrail, notePrompt } from "../analysis/costs/cache-trail.ts";
 import type { BlockLabels } from "../analysis/descriptions/labels.ts";
 import { copiedMap, GrowingMap } from "../base/growing-map.ts";
-import { type CacheTrail, copiedTrail, emptyTrail, notePrompt } from "../conversation/cache-trail.ts";
 import { ShowFolds } from "../documents/show-document.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";

@@ -1,10 +1,10 @@
+import { readBilled } from "../analysis/costs/billed-rows.ts";
 import { cacheSum } from "../analysis/costs/prices/cache-sum.ts";
 import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
 import { cellsOf } from "../analysis/costs/rows/bill.ts";
 import type { BillCell } from "../analysis/costs/rows/bill-cells.ts";
 import { caching } from "../analysis/costs/rows/rows.ts";
 import { timeOf } from "../analysis/lists/since.ts";
-import { readBilled } from "../conversation/billed-rows.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore } from "../log/ports/event-store.ts";

@@ -1,7 +1,7 @@
+import type { CacheTrail } from "../analysis/costs/cache-trail.ts";
 import { noteLabels } from "../analysis/descriptions/labels.ts";
 import type { FoundRequest } from "../analysis/time-travel/find-request.ts";
 import { LoadedPast } from "../analysis/time-travel/past.ts";
-import type { CacheTrail } from "../conversation/cache-trail.ts";
 import type { FoundPlace } from "../documents/found-place.ts";
 import type { ShowFolds } from "../documents/show-document.ts";
 import { conversationStream } from "../domain/ids.ts";

@@ -1,5 +1,5 @@
 import type { PriceFile } from "../analysis/costs/prices/price-file.ts";
-import { pricesOf } from "../conversation/prices.ts";
+import { pricesOf } from "../analysis/costs/prices.ts";
 
 /** The price file of a studio, read once; null without one. */
 export type Prices = () => Promise<PriceFile | null>;

@@ -1,3 +1,4 @@
+import { cacheTrailReader } from "../../analysis/costs/cache-trail.ts";
 import {
   describeAnchor,
   describeDivergence,
@@ -9,7 +10,6 @@ import { layerNotes, repairWords } from "../../analysis/descriptions/side-notes.
 import type { FoundRequest } from "../../analysis/time-travel/find-request.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { inOneLine } from "../../base/printable.ts";
-import { cacheTrailReader } from "../../conversation/cache-trail.ts";
 import { explainRequest, missingForSize } from "../../conversation/explain.ts";
 import { type WhyDocument, whyDocument } from "../../documents/requests.ts";
 import { reasoningDocumentOf, whyDocumentOf } from "../../documents/why-document.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { RequestCache } from "../../../src/conversation/request-cache.ts";
+import type { RequestCache } from "../../../src/analysis/costs/request-cache.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";

@@ -42,13 +42,13 @@ export const cacheFaults: readonly PlantedFault[] = [
     file: "analysis/costs/prices/cache-sum.ts",
     find: "if (neither.has(cause) && author === null) continue;",
     put: "",
-    suite: "conversation/cache",
+    suite: "analysis/costs/cache",
   },
   {
     of: "lost tokens are not counted in the total",
     file: "analysis/costs/prices/cache-sum.ts",
     find: "total.lost += paid;",
     put: "",
-    suite: "conversation/cache",
+    suite: "analysis/costs/cache",
   },
 ];

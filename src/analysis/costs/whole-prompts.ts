@@ -1,13 +1,13 @@
-import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "../analysis/costs/prompt-cache/cache-prompt.ts";
-import { type CacheWire, cacheWire } from "../analysis/costs/prompt-cache/cache-wire.ts";
-import { detailsOfWhole } from "../analysis/costs/prompt-cache/placed-details.ts";
-import { type JsonObject, objectOf, parseJson } from "../base/json.ts";
-import { utf8Length } from "../base/utf8.ts";
-import type { Codec, RequestParts, SentBlock } from "../engine/ports/codec.ts";
-import type { Codecs } from "../engine/recorded/recorded-request.ts";
-import { itemTextOf } from "../providers/codec/item-text.ts";
+import { type JsonObject, objectOf, parseJson } from "../../base/json.ts";
+import { utf8Length } from "../../base/utf8.ts";
+import type { Codec, RequestParts, SentBlock } from "../../engine/ports/codec.ts";
+import type { Codecs } from "../../engine/recorded/recorded-request.ts";
+import { itemTextOf } from "../../providers/codec/item-text.ts";
 import type { CacheTrail } from "./cache-trail.ts";
 import { ErasedLengths } from "./erased-lengths.ts";
+import { type CacheUnit, listUnit, prefixesOf, unitsOf } from "./prompt-cache/cache-prompt.ts";
+import { type CacheWire, cacheWire } from "./prompt-cache/cache-wire.ts";
+import { detailsOfWhole } from "./prompt-cache/placed-details.ts";
 import { inputBefore, type LengthOf, type SentPrompt, type WholeInput, wholeInput } from "./sent-prompt.ts";
 
 /** A prompt as its server read it, in the units that a cache compares. */

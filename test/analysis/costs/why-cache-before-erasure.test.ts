@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { describeCacheCause } from "../../src/analysis/descriptions/describe-cache.ts";
-import { system, user } from "../../src/domain/make-block.ts";
-import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
-import { cachedProviders } from "../support/caching/cached-world.ts";
-import { erasingWorld, long, lookUp, picture, threeTimes, veil, without } from "../support/caching/erasing-world.ts";
+import { describeCacheCause } from "../../../src/analysis/descriptions/describe-cache.ts";
+import { system, user } from "../../../src/domain/make-block.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { cachedProviders } from "../../support/caching/cached-world.ts";
+import { erasingWorld, long, lookUp, picture, threeTimes, veil, without } from "../../support/caching/erasing-world.ts";
 
 // What why says of requests that were sent before an erasure: what it said then, or less.
 const { chat, gemini, messages } = cachedProviders;

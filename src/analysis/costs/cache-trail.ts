@@ -1,17 +1,17 @@
-import { type CacheDiagnosis, diagnosisIn } from "../analysis/costs/prompt-cache/told-diagnosis.ts";
-import { answerCounts } from "../analysis/costs/rows/answer-counts.ts";
-import { partsOf as tokenPartsOf } from "../analysis/costs/rows/billed-parts.ts";
-import { copiedMap, GrowingMap } from "../base/growing-map.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import type { ConversationEvent } from "../domain/events/event.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { Counts } from "../domain/events/shared.ts";
-import { quotedCalls } from "../engine/planning/late-result.ts";
-import { hasErasedBody, inputTurn, outgoingTurn } from "../engine/recorded/recorded-request.ts";
-import type { Follower } from "../log/aggregate/fold.ts";
-import type { RunPasses } from "../projections/client-turn/run-passes.ts";
-import type { ConversationView } from "../projections/views/conversation-view.ts";
-import { codecs } from "../providers/codecs.ts";
+import { copiedMap, GrowingMap } from "../../base/growing-map.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import type { ConversationEvent } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Counts } from "../../domain/events/shared.ts";
+import { quotedCalls } from "../../engine/planning/late-result.ts";
+import { hasErasedBody, inputTurn, outgoingTurn } from "../../engine/recorded/recorded-request.ts";
+import type { Follower } from "../../log/aggregate/fold.ts";
+import type { RunPasses } from "../../projections/client-turn/run-passes.ts";
+import type { ConversationView } from "../../projections/views/conversation-view.ts";
+import { codecs } from "../../providers/codecs.ts";
+import { type CacheDiagnosis, diagnosisIn } from "./prompt-cache/told-diagnosis.ts";
+import { answerCounts } from "./rows/answer-counts.ts";
+import { partsOf as tokenPartsOf } from "./rows/billed-parts.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 
 /** What became of a request. */

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { isJsonObject, objectOf, parseJson } from "../../src/base/json.ts";
-import type { EngineConfig } from "../../src/engine/options/create-engine.ts";
-import type { Provider } from "../../src/engine/ports/provider.ts";
-import { lens } from "../../src/middleware/lens.ts";
-import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
-import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
-import type { ReferenceServerOptions } from "../../src/reference-server/server.ts";
-import { startReferenceServer } from "../../src/reference-server/server.ts";
-import { createWorkshop, type Workshop } from "../support/workshop.ts";
+import { isJsonObject, objectOf, parseJson } from "../../../src/base/json.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
+import { lens } from "../../../src/middleware/lens.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { ReferenceServerOptions } from "../../../src/reference-server/server.ts";
+import { startReferenceServer } from "../../../src/reference-server/server.ts";
+import { createWorkshop, type Workshop } from "../../support/workshop.ts";
 
 const apiKey = "none";
 const long = (text: string): string => `${text} ${"word ".repeat(60)}`.trimEnd();

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { system, user } from "../../src/domain/make-block.ts";
-import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { cachedProviders } from "../support/caching/cached-world.ts";
-import { erasingWorld, long, lookUp, picture, threeTimes, veil } from "../support/caching/erasing-world.ts";
-import { eventsOf } from "../support/workshop.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { system, user } from "../../../src/domain/make-block.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import { cachedProviders } from "../../support/caching/cached-world.ts";
+import { erasingWorld, long, lookUp, picture, threeTimes, veil } from "../../support/caching/erasing-world.ts";
+import { eventsOf } from "../../support/workshop.ts";
 
 const { chat, gemini, messages, responses } = cachedProviders;
 const erasure = { kind: "erasure" };

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { system } from "../../src/domain/make-block.ts";
-import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
-import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
-import { cachedProviders } from "../support/caching/cached-world.ts";
-import { erasingWorld, long, without } from "../support/caching/erasing-world.ts";
+import { system } from "../../../src/domain/make-block.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
+import { cachedProviders } from "../../support/caching/cached-world.ts";
+import { erasingWorld, long, without } from "../../support/caching/erasing-world.ts";
 
 // What why says after settings were erased: of contexts what the request recorded, of caches what is certain, or less.
 const { chat, messages } = cachedProviders;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { other, toolCall, toolResult } from "../../src/domain/make-block.ts";
-import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { message, reasoning } from "../../src/reference-server/answers.ts";
-import { cachedProviders } from "../support/caching/cached-world.ts";
-import { erasingWorld, long, without } from "../support/caching/erasing-world.ts";
+import { other, toolCall, toolResult } from "../../../src/domain/make-block.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import { message, reasoning } from "../../../src/reference-server/answers.ts";
+import { cachedProviders } from "../../support/caching/cached-world.ts";
+import { erasingWorld, long, without } from "../../support/caching/erasing-world.ts";
 
 // What why says of requests from before an erasure that took what is no message: what it said then.
 const { messages, responses } = cachedProviders;

@@ -1,19 +1,19 @@
-import type { CachedRequest } from "../analysis/costs/prompt-cache/cache-verdict.ts";
-import { answerCounts } from "../analysis/costs/rows/answer-counts.ts";
-import type { BillView } from "../analysis/costs/rows/bill.ts";
-import { declaredAfter } from "../analysis/costs/rows/billed-settings.ts";
-import { joinUses } from "../analysis/costs/rows/prefix-uses.ts";
-import { caching } from "../analysis/costs/rows/rows.ts";
-import { settingsPrefix } from "../analysis/costs/rows/settings-prefix.ts";
-import { withRows } from "../analysis/lists/rows.ts";
-import { textOrEmpty } from "../base/json.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
-import { requestOf } from "../engine/recorded/recorded-request.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
-import { recordedAt } from "../log/history/read-events.ts";
-import type { CatchUpOptions, RowProjector } from "../log/read-models/row-projector.ts";
-import { settingsValue } from "../projections/declared-settings.ts";
+import { textOrEmpty } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import { requestOf } from "../../engine/recorded/recorded-request.ts";
+import type { EventLog } from "../../log/codec/event-log.ts";
+import { recordedAt } from "../../log/history/read-events.ts";
+import type { CatchUpOptions, RowProjector } from "../../log/read-models/row-projector.ts";
+import { settingsValue } from "../../projections/declared-settings.ts";
+import { withRows } from "../lists/rows.ts";
+import type { CachedRequest } from "./prompt-cache/cache-verdict.ts";
 import type { RequestCache } from "./request-cache.ts";
+import { answerCounts } from "./rows/answer-counts.ts";
+import type { BillView } from "./rows/bill.ts";
+import { declaredAfter } from "./rows/billed-settings.ts";
+import { joinUses } from "./rows/prefix-uses.ts";
+import { caching } from "./rows/rows.ts";
+import { settingsPrefix } from "./rows/settings-prefix.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 
 /** The last use of a request's settings prefix by another conversation: its place, and the prefix as the walk takes it. */

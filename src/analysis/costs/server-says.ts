@@ -1,6 +1,6 @@
-import type { CachedRequest } from "../analysis/costs/prompt-cache/cache-verdict.ts";
-import { agreesWith, differingRegions } from "../analysis/costs/prompt-cache/diagnosis-agreement.ts";
-import type { CacheDiagnosis } from "../analysis/costs/prompt-cache/told-diagnosis.ts";
+import type { CachedRequest } from "./prompt-cache/cache-verdict.ts";
+import { agreesWith, differingRegions } from "./prompt-cache/diagnosis-agreement.ts";
+import type { CacheDiagnosis } from "./prompt-cache/told-diagnosis.ts";
 import type { RequestCache } from "./request-cache.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 

@@ -1,14 +1,14 @@
-import { type Bill, billRows } from "../analysis/costs/prices/bill.ts";
-import { type BillBy, billKinds, isBillBy } from "../analysis/costs/prices/bill-by.ts";
-import { answerMisses } from "../analysis/costs/rows/answer-misses.ts";
-import { billing, caching } from "../analysis/costs/rows/rows.ts";
-import { timeOf } from "../analysis/lists/since.ts";
-import { anything, kindOf, meant, optionsOf } from "../base/options.ts";
-import { checkedConversationId } from "../domain/ids.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
+import { anything, kindOf, meant, optionsOf } from "../../base/options.ts";
+import { checkedConversationId } from "../../domain/ids.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
+import { timeOf } from "../lists/since.ts";
 import { type Billed, namedCells } from "./bill-names.ts";
 import { countReads, inDetail, readBilled } from "./billed-rows.ts";
+import { type Bill, billRows } from "./prices/bill.ts";
+import { type BillBy, billKinds, isBillBy } from "./prices/bill-by.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
+import { answerMisses } from "./rows/answer-misses.ts";
+import { billing, caching } from "./rows/rows.ts";
 
 /** Whose costs to add up, and how to list them. */
 export type BillOptions = PriceOptions & {

@@ -1,8 +1,8 @@
-import type { NamedCell } from "../analysis/costs/prices/bill.ts";
-import type { BillBy } from "../analysis/costs/prices/bill-by.ts";
-import { type BillView, cellsOf } from "../analysis/costs/rows/bill.ts";
-import type { BillCell } from "../analysis/costs/rows/bill-cells.ts";
-import type { ConversationId } from "../domain/ids.ts";
+import type { ConversationId } from "../../domain/ids.ts";
+import type { NamedCell } from "./prices/bill.ts";
+import type { BillBy } from "./prices/bill-by.ts";
+import { type BillView, cellsOf } from "./rows/bill.ts";
+import type { BillCell } from "./rows/bill-cells.ts";
 
 /** A conversation on a bill. */
 export type Billed = { readonly id: ConversationId; readonly view: BillView; readonly isDamaged: boolean };

@@ -1,10 +1,10 @@
-import type { MissPrice } from "../analysis/costs/prices/price-of-miss.ts";
-import type { CacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
-import type { CacheCause, CacheTokens } from "../analysis/costs/prompt-cache/cache-verdict.ts";
-import type { CacheDiagnosis } from "../analysis/costs/prompt-cache/told-diagnosis.ts";
-import type { BlockChange } from "../projections/client-turn/blame.ts";
-import type { CacheAuthor, PromptDivergence } from "../projections/views/cache-author.ts";
+import type { BlockChange } from "../../projections/client-turn/blame.ts";
+import type { CacheAuthor, PromptDivergence } from "../../projections/views/cache-author.ts";
 import type { CacheAdvice } from "./cache-advice.ts";
+import type { MissPrice } from "./prices/price-of-miss.ts";
+import type { CacheRules } from "./prompt-cache/cache-rules.ts";
+import type { CacheCause, CacheTokens } from "./prompt-cache/cache-verdict.ts";
+import type { CacheDiagnosis } from "./prompt-cache/told-diagnosis.ts";
 
 /** Why a request read from its provider's prompt cache what it read, who changed its prompt, and what that cost. */
 export type RequestCache = {

@@ -1,17 +1,17 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { lens } from "../../src/middleware/lens.ts";
-import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
+import { lens } from "../../../src/middleware/lens.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import {
   type CachedProvider,
   type CachedWorld,
   cachedProviders,
   cachedWorld,
   minute,
-} from "../support/caching/cached-world.ts";
-import { drawnLayers } from "../support/caching/drawn-layers.ts";
-import { isTelling, seeds } from "../support/cases.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+} from "../../support/caching/cached-world.ts";
+import { drawnLayers } from "../../support/caching/drawn-layers.ts";
+import { isTelling, seeds } from "../../support/cases.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const { messages } = cachedProviders;
 // Vendors' minimums apply to rows, so prompts have to be longer.

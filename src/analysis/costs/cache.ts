@@ -1,17 +1,17 @@
-import { type CacheSum, cacheSum } from "../analysis/costs/prices/cache-sum.ts";
-import { answerMisses } from "../analysis/costs/rows/answer-misses.ts";
-import { cellsOf } from "../analysis/costs/rows/bill.ts";
-import { type BillCell, sumsOf } from "../analysis/costs/rows/bill-cells.ts";
-import { firstMiss } from "../analysis/costs/rows/first-misses.ts";
-import { type FirstRequest, missed } from "../analysis/costs/rows/misses.ts";
-import { joinUses, type PrefixUse } from "../analysis/costs/rows/prefix-uses.ts";
-import { caching } from "../analysis/costs/rows/rows.ts";
-import { timeOf } from "../analysis/lists/since.ts";
-import { anything, kindOf, optionsOf } from "../base/options.ts";
-import { checkedConversationId } from "../domain/ids.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
+import { anything, kindOf, optionsOf } from "../../base/options.ts";
+import { checkedConversationId } from "../../domain/ids.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
+import { timeOf } from "../lists/since.ts";
 import { countReads, inDetail, readBilled } from "./billed-rows.ts";
+import { type CacheSum, cacheSum } from "./prices/cache-sum.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
+import { answerMisses } from "./rows/answer-misses.ts";
+import { cellsOf } from "./rows/bill.ts";
+import { type BillCell, sumsOf } from "./rows/bill-cells.ts";
+import { firstMiss } from "./rows/first-misses.ts";
+import { type FirstRequest, missed } from "./rows/misses.ts";
+import { joinUses, type PrefixUse } from "./rows/prefix-uses.ts";
+import { caching } from "./rows/rows.ts";
 
 /** Whose prompt caches to look at. */
 export type CacheOptions = PriceOptions & {

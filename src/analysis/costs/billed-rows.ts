@@ -1,15 +1,15 @@
-import { answerCounts } from "../analysis/costs/rows/answer-counts.ts";
-import { type BillDetail, type BillView, billOf, cellsOf, childrenOf } from "../analysis/costs/rows/bill.ts";
-import { withRows } from "../analysis/lists/rows.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
-import { type ConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import { isErased } from "../log/codec/erased.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
-import { foldStreamNow } from "../log/read-models/key-fold.ts";
-import type { CatchUpOptions, RowProjector } from "../log/read-models/row-projector.ts";
-import { erasureOrders } from "../log/system-streams/erasures.ts";
-import type { Projection } from "../projections/projection.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import { type ConversationId, conversationOfStream, conversationStream } from "../../domain/ids.ts";
+import { isErased } from "../../log/codec/erased.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
+import { foldStreamNow } from "../../log/read-models/key-fold.ts";
+import type { CatchUpOptions, RowProjector } from "../../log/read-models/row-projector.ts";
+import { erasureOrders } from "../../log/system-streams/erasures.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { withRows } from "../lists/rows.ts";
 import type { Billed } from "./bill-names.ts";
+import { answerCounts } from "./rows/answer-counts.ts";
+import { type BillDetail, type BillView, billOf, cellsOf, childrenOf } from "./rows/bill.ts";
 
 /** The rows of conversations; how many were erased is null if this caller may not read that. */
 type Found = { readonly billed: readonly Billed[]; readonly erased: number | null };

@@ -1,16 +1,16 @@
-import type { PlacedDetails } from "../analysis/costs/prompt-cache/placed-details.ts";
-import { isJsonList, type JsonObject, omitMembers } from "../base/json.ts";
-import { Block } from "../domain/block.ts";
-import { type ErasedForm, erasedFormOf } from "../domain/events/erased-content.ts";
-import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { BlockId } from "../domain/ids.ts";
-import { Turn } from "../domain/turn.ts";
-import { shapedBlocks } from "../engine/planning/build-request.ts";
-import { quotedCalls } from "../engine/planning/late-result.ts";
-import { isOfErasure } from "../engine/planning/repairs.ts";
-import type { Codec, SentBlock } from "../engine/ports/codec.ts";
-import type { RunPasses } from "../projections/client-turn/run-passes.ts";
+import { isJsonList, type JsonObject, omitMembers } from "../../base/json.ts";
+import { Block } from "../../domain/block.ts";
+import { type ErasedForm, erasedFormOf } from "../../domain/events/erased-content.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import { Turn } from "../../domain/turn.ts";
+import { shapedBlocks } from "../../engine/planning/build-request.ts";
+import { quotedCalls } from "../../engine/planning/late-result.ts";
+import { isOfErasure } from "../../engine/planning/repairs.ts";
+import type { Codec, SentBlock } from "../../engine/ports/codec.ts";
+import type { RunPasses } from "../../projections/client-turn/run-passes.ts";
+import type { PlacedDetails } from "./prompt-cache/placed-details.ts";
 
 /** A request of a conversation, with everything that its server held for it. */
 export type SentPrompt = {

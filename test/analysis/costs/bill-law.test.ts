@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Bill } from "../../src/analysis/costs/prices/bill.ts";
-import type { BillBy } from "../../src/analysis/costs/prices/bill-by.ts";
-import type { BillCost } from "../../src/analysis/costs/prices/bill-sum.ts";
-import { type Asked, type RandomStore, randomStore } from "../support/bill/random-store.ts";
-import { isTelling, seeds } from "../support/cases.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import type { Bill } from "../../../src/analysis/costs/prices/bill.ts";
+import type { BillBy } from "../../../src/analysis/costs/prices/bill-by.ts";
+import type { BillCost } from "../../../src/analysis/costs/prices/bill-sum.ts";
+import { type Asked, type RandomStore, randomStore } from "../../support/bill/random-store.ts";
+import { isTelling, seeds } from "../../support/cases.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const numbersOf = ({ requests, tokens, untold }: BillCost) => ({
   requests,

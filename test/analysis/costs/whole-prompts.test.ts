@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
-import { unitsOf } from "../../src/analysis/costs/prompt-cache/cache-prompt.ts";
-import { cacheWire } from "../../src/analysis/costs/prompt-cache/cache-wire.ts";
-import { detailsOfWhole } from "../../src/analysis/costs/prompt-cache/placed-details.ts";
-import { findRequest } from "../../src/analysis/time-travel/find-request.ts";
-import { objectOf, parseJson } from "../../src/base/json.ts";
-import { sha256OfPair } from "../../src/base/sha256.ts";
-import { utf8Length } from "../../src/base/utf8.ts";
-import { cacheTrailReader } from "../../src/conversation/cache-trail.ts";
-import { type SentPrompt, wholeInput } from "../../src/conversation/sent-prompt.ts";
-import { WholePrompts } from "../../src/conversation/whole-prompts.ts";
-import type { Codec } from "../../src/engine/ports/codec.ts";
-import { SkippedEvents } from "../../src/log/history/skipped-events.ts";
-import { codecs } from "../../src/providers/codecs.ts";
-import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { seeds } from "../support/cases.ts";
-import { createRandom } from "../support/coherence/random.ts";
-import { randomConversation } from "../support/random-conversation.ts";
+import { cacheTrailReader } from "../../../src/analysis/costs/cache-trail.ts";
+import { unitsOf } from "../../../src/analysis/costs/prompt-cache/cache-prompt.ts";
+import { cacheWire } from "../../../src/analysis/costs/prompt-cache/cache-wire.ts";
+import { detailsOfWhole } from "../../../src/analysis/costs/prompt-cache/placed-details.ts";
+import { type SentPrompt, wholeInput } from "../../../src/analysis/costs/sent-prompt.ts";
+import { WholePrompts } from "../../../src/analysis/costs/whole-prompts.ts";
+import { findRequest } from "../../../src/analysis/time-travel/find-request.ts";
+import { objectOf, parseJson } from "../../../src/base/json.ts";
+import { sha256OfPair } from "../../../src/base/sha256.ts";
+import { utf8Length } from "../../../src/base/utf8.ts";
+import type { Codec } from "../../../src/engine/ports/codec.ts";
+import { SkippedEvents } from "../../../src/log/history/skipped-events.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { seeds } from "../../support/cases.ts";
+import { createRandom } from "../../support/coherence/random.ts";
+import { randomConversation } from "../../support/random-conversation.ts";
 
 /** Responses sends each block as an item of its own, chat completions joins blocks in messages. */
 const names = ["openai-responses/1", "chat/1"] as const;

@@ -1,6 +1,6 @@
-import type { JsonObject } from "../base/json.ts";
-import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
-import { changedSettings, differsForCertain } from "../engine/planning/request-settings.ts";
+import type { JsonObject } from "../../base/json.ts";
+import { leadingSystemBlocks } from "../../engine/planning/instruction-blocks.ts";
+import { changedSettings, differsForCertain } from "../../engine/planning/request-settings.ts";
 import type { CacheTrail } from "./cache-trail.ts";
 import { erasedIn, type SentPrompt } from "./sent-prompt.ts";
 

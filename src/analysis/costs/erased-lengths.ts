@@ -1,6 +1,6 @@
-import { utf8Length } from "../base/utf8.ts";
-import type { Block } from "../domain/block.ts";
-import type { Codecs } from "../engine/recorded/recorded-request.ts";
+import { utf8Length } from "../../base/utf8.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Codecs } from "../../engine/recorded/recorded-request.ts";
 import type { CacheTrail } from "./cache-trail.ts";
 import { erasedSince, leastLength, type SentPrompt, sentInput } from "./sent-prompt.ts";
 

@@ -1,7 +1,7 @@
-import type { CacheTokens } from "../analysis/costs/prompt-cache/cache-verdict.ts";
-import { answerMisses } from "../analysis/costs/rows/answer-misses.ts";
-import { isUnknownLoss } from "../engine/recorded/cache-loss.ts";
+import { isUnknownLoss } from "../../engine/recorded/cache-loss.ts";
 import type { CacheTrail, PromptOutcome } from "./cache-trail.ts";
+import type { CacheTokens } from "./prompt-cache/cache-verdict.ts";
+import { answerMisses } from "./rows/answer-misses.ts";
 import type { SentPrompt } from "./sent-prompt.ts";
 
 /**

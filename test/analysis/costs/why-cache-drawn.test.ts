@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { cachedProviders, cachedWorld } from "../support/caching/cached-world.ts";
-import { authorName, drawnLayers, type Judged } from "../support/caching/drawn-layers.ts";
-import { isTelling, seeds } from "../support/cases.ts";
+import { cachedProviders, cachedWorld } from "../../support/caching/cached-world.ts";
+import { authorName, drawnLayers, type Judged } from "../../support/caching/drawn-layers.ts";
+import { isTelling, seeds } from "../../support/cases.ts";
 
 const changes: ReadonlySet<string> = new Set(["changed", "tools-changed", "setting-changed"]);
 

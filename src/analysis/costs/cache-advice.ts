@@ -1,5 +1,5 @@
-import type { CacheCause, CacheVerdict } from "../analysis/costs/prompt-cache/cache-verdict.ts";
-import type { CacheAuthor } from "../projections/views/cache-author.ts";
+import type { CacheAuthor } from "../../projections/views/cache-author.ts";
+import type { CacheCause, CacheVerdict } from "./prompt-cache/cache-verdict.ts";
 
 /** What avoids a miss, by name; `src/analysis/descriptions/describe-cache.ts` has the words. */
 export type CacheAdvice =

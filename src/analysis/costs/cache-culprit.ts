@@ -1,14 +1,14 @@
-import { type Block, idOf } from "../domain/block.ts";
-import { erasedFormOf } from "../domain/events/erased-content.ts";
-import type { BlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
-import type { Provenance } from "../engine/planning/divergence.ts";
-import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
-import { changedBefore } from "../engine/planning/request-settings.ts";
-import { changedBy, isAfter, type OnTheWay } from "../engine/recorded/changed-by.ts";
-import { promptChange } from "../engine/recorded/prompt-change.ts";
-import { type Blame, type BlockChange, lastChange } from "../projections/client-turn/blame.ts";
-import { type CacheAuthor, cacheAuthorOf, type PromptDivergence } from "../projections/views/cache-author.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import { erasedFormOf } from "../../domain/events/erased-content.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { Provenance } from "../../engine/planning/divergence.ts";
+import { leadingSystemBlocks } from "../../engine/planning/instruction-blocks.ts";
+import { changedBefore } from "../../engine/planning/request-settings.ts";
+import { changedBy, isAfter, type OnTheWay } from "../../engine/recorded/changed-by.ts";
+import { promptChange } from "../../engine/recorded/prompt-change.ts";
+import { type Blame, type BlockChange, lastChange } from "../../projections/client-turn/blame.ts";
+import { type CacheAuthor, cacheAuthorOf, type PromptDivergence } from "../../projections/views/cache-author.ts";
 import { erasedIn, type SentPrompt, sentTurn } from "./sent-prompt.ts";
 
 /** Who changed a prompt since an earlier one, and what. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Conversation } from "../../src/conversation/conversation.ts";
-import { drawFrom } from "../../src/rehearsal/draw.ts";
-import { type CachedProvider, cachedProviders, cachedWorld, minute } from "../support/caching/cached-world.ts";
-import { isTelling, seeds } from "../support/cases.ts";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { drawFrom } from "../../../src/rehearsal/draw.ts";
+import { type CachedProvider, cachedProviders, cachedWorld, minute } from "../../support/caching/cached-world.ts";
+import { isTelling, seeds } from "../../support/cases.ts";
 
 const { chat, messages } = cachedProviders;
 const long = (text: string, words = 600): string => `${text} ${"word ".repeat(words)}`.trimEnd();

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { type PriceFile, readPriceFile } from "../analysis/costs/prices/price-file.ts";
-import { isJsonObject } from "../base/json.ts";
-import { anything, kindOf, type OptionTable, textOf } from "../base/options.ts";
+import { isJsonObject } from "../../base/json.ts";
+import { anything, kindOf, type OptionTable, textOf } from "../../base/options.ts";
+import { type PriceFile, readPriceFile } from "./prices/price-file.ts";
 
 /** A price file of the caller's. */
 export type PriceOptions = {

@@ -1,17 +1,17 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { JsonObject } from "../../src/base/json.ts";
-import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import type { Provider } from "../../src/engine/ports/provider.ts";
-import { tool } from "../../src/engine/ports/tool.ts";
-import { authorizedStore } from "../../src/log/access/authorized-store.ts";
-import { scripted } from "../../src/providers/scripted/scripted.ts";
-import type { ScriptedAnswer } from "../../src/providers/scripted/scripted-answer.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
-import { createWorkshop, rejectionOf, type Workshop } from "../support/workshop.ts";
+import type { JsonObject } from "../../../src/base/json.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
+import { authorizedStore } from "../../../src/log/access/authorized-store.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted-answer.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+import { createWorkshop, rejectionOf, type Workshop } from "../../support/workshop.ts";
 
 /** A provider whose answers report these tokens, one after another. */
 function reporting(model: string, answers: readonly ScriptedAnswer[], ...usages: readonly JsonObject[]): Provider {

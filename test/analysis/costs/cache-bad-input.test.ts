@@ -1,16 +1,16 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../src/base/json.ts";
-import type { Conversation } from "../../src/conversation/conversation.ts";
-import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import type { Provider } from "../../src/engine/ports/provider.ts";
-import { authorizedStore } from "../../src/log/access/authorized-store.ts";
-import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { damages } from "../support/log/damaged-copy.ts";
-import { createDamagingStore } from "../support/log/damaging-store.ts";
-import { temporaryFolder } from "../support/stores/temporary-folder.ts";
-import { createWorkshop, eventsOf, rejectionOf, type Workshop, type WorkshopOptions } from "../support/workshop.ts";
+import type { JsonObject } from "../../../src/base/json.ts";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
+import { authorizedStore } from "../../../src/log/access/authorized-store.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { damages } from "../../support/log/damaged-copy.ts";
+import { createDamagingStore } from "../../support/log/damaging-store.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+import { createWorkshop, eventsOf, rejectionOf, type Workshop, type WorkshopOptions } from "../../support/workshop.ts";
 
 const usage = (input: number, read: number): JsonObject => ({
   ...{ input_tokens: input, output_tokens: 10, input_tokens_details: { cached_tokens: read } },
