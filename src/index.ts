@@ -7,6 +7,7 @@
 export type { Bill } from "./analysis/costs/prices/bill.ts";
 export type { BillBy } from "./analysis/costs/prices/bill-by.ts";
 export type { BillOptions } from "./analysis/costs/store-bill.ts";
+export type { WalkOptions } from "./analysis/explain/walk-options.ts";
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./analysis/lists/list.ts";
 export type { SearchOptions, SearchResult } from "./analysis/lists/search.ts";
 export type { LoadedPast, PastConversation, PlanOptions } from "./analysis/time-travel/past.ts";
@@ -21,7 +22,6 @@ export type { DiffOptions, ReadableConversation } from "./conversation/readable-
 export type { ResumeAllOptions, ResumedConversation } from "./conversation/resume-all.ts";
 export type { AbandonOptions, RunnableConversation } from "./conversation/runnable-conversation.ts";
 export type { CloseOptions, StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
-export type { WalkOptions } from "./conversation/walk-options.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind } from "./domain/block.ts";
 export type { AppendInput, ChatCall, ChatContent, ChatMessage } from "./domain/chat-message.ts";

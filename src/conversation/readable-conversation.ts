@@ -1,3 +1,9 @@
+import type { BlameReport } from "../analysis/explain/blame-report.ts";
+import type { RequestExplanation } from "../analysis/explain/explain.ts";
+import type { ReasoningReport } from "../analysis/explain/reasoning-report.ts";
+import type { WalkedEvent } from "../analysis/explain/walk.ts";
+import { type WalkOptions, walkOptions } from "../analysis/explain/walk-options.ts";
+import type { WhyOptions } from "../analysis/explain/why-options.ts";
 import type { ConversationDiff } from "../analysis/time-travel/diff.ts";
 import type { RequestPlace } from "../analysis/time-travel/find-request.ts";
 import type { PastConversation } from "../analysis/time-travel/past.ts";
@@ -14,12 +20,6 @@ import type { Head } from "../log/ports/event-store.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { follow, readAnew, readSkipped } from "../log/writer/read-conversation.ts";
 import type { StoreVerifyOptions, Verification } from "../operations/audit/verify.ts";
-import type { BlameReport } from "./blame-report.ts";
-import type { RequestExplanation } from "./explain.ts";
-import type { ReasoningReport } from "./reasoning-report.ts";
-import type { WalkedEvent } from "./walk.ts";
-import { type WalkOptions, walkOptions } from "./walk-options.ts";
-import type { WhyOptions } from "./why-options.ts";
 
 /** The parts that reading a conversation needs. */
 export type ReadingTools = {
@@ -96,7 +96,7 @@ export class ReadableConversation {
   }
 
   async *#walked(options: WalkOptions): AsyncIterable<WalkedEvent> {
-    const { walk } = await import("./walk.ts");
+    const { walk } = await import("../analysis/explain/walk.ts");
     yield* walk(this, this.#stream.name, options);
   }
 
@@ -140,10 +140,10 @@ export class ReadableConversation {
   async why(revision?: number, options: WhyOptions = {}): Promise<RequestExplanation> {
     const [{ explainRequest }, { findRequest }, { cacheTrailReader }, { whyOptions }, { pricesOf }] = await Promise.all(
       [
-        import("./explain.ts"),
+        import("../analysis/explain/explain.ts"),
         import("../analysis/time-travel/find-request.ts"),
         import("../analysis/costs/cache-trail.ts"),
-        import("./why-options.ts"),
+        import("../analysis/explain/why-options.ts"),
         import("../analysis/costs/prices.ts"),
       ],
     );
@@ -170,7 +170,7 @@ export class ReadableConversation {
    * @throws {TurnlogError} `unknown-codec` if another provider's codec wrote it: pass it in `openStore(url, { codecs })`.
    */
   async reasoning(revision?: number): Promise<ReasoningReport> {
-    const { explainReasoning } = await import("./reasoning-report.ts");
+    const { explainReasoning } = await import("../analysis/explain/reasoning-report.ts");
     return explainReasoning(this.log, await this.#placeOf(revision, true));
   }
 
@@ -209,7 +209,7 @@ export class ReadableConversation {
    */
   async blame(revision = -1): Promise<BlameReport> {
     const [{ blameReport }, { readWatchedPlace, turnSpokenOf }] = await Promise.all([
-      import("./blame-report.ts"),
+      import("../analysis/explain/blame-report.ts"),
       import("../analysis/time-travel/place.ts"),
     ]);
     const place = await readWatchedPlace(this.log, this.#stream.name, revision);

@@ -1,5 +1,5 @@
 import { shownText } from "../analysis/descriptions/shown-text.ts";
-import type { BlameReport } from "../conversation/blame-report.ts";
+import type { BlameReport } from "../analysis/explain/blame-report.ts";
 import type { Blame } from "../projections/client-turn/blame.ts";
 import type { BlameDocument } from "./conversations.ts";
 import type { FoundPlace } from "./found-place.ts";

@@ -1,9 +1,9 @@
 import { shownText } from "../analysis/descriptions/shown-text.ts";
+import type { RequestExplanation } from "../analysis/explain/explain.ts";
+import { explainReasoning } from "../analysis/explain/reasoning-report.ts";
 import type { FoundRequest, RequestPlace } from "../analysis/time-travel/find-request.ts";
 import { excerpt } from "../base/printable.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import type { RequestExplanation } from "../conversation/explain.ts";
-import { explainReasoning } from "../conversation/reasoning-report.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { outgoingTurn } from "../engine/recorded/recorded-request.ts";
 import type { WhyDocument } from "./requests.ts";

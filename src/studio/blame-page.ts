@@ -1,6 +1,6 @@
 import type * as z from "zod";
+import type { BlameReport } from "../analysis/explain/blame-report.ts";
 import { turnSpokenOf } from "../analysis/time-travel/place.ts";
-import type { BlameReport } from "../conversation/blame-report.ts";
 import { blameDocumentOf } from "../documents/blame-document.ts";
 import type { blameDocument } from "../documents/conversations.ts";
 import type { FoundPlace } from "../documents/found-place.ts";

@@ -110,7 +110,7 @@ export function conversationRoutes(store: Store): Hono {
     const { reel, fold } = await held(context);
     const page = context.req.query("from") === undefined ? null : pageOf(context, 100);
     const only = context.req.query("block") ?? null;
-    const { blameReport } = await import("../conversation/blame-report.ts");
+    const { blameReport } = await import("../analysis/explain/blame-report.ts");
     const [{ blameDocumentOf }, { blamePage }] = await Promise.all([
       import("../documents/blame-document.ts"),
       import("./blame-page.ts"),
@@ -137,7 +137,7 @@ export function conversationRoutes(store: Store): Hono {
     const { reel, fold } = await held(context);
     const request = requestOf(reel, revisionIn(context, reel.rows.length));
     // A page without a server loads this when it is asked for.
-    const { explainRequest } = await import("../conversation/explain.ts");
+    const { explainRequest } = await import("../analysis/explain/explain.ts");
     const part = context.req.query("from") === undefined ? null : pageOf(context, 40);
     const [explained, candidates] = await fold.request(request, codecs, async (found, about) => {
       const asked = { ...about, prices: await prices(), rules: {}, candidates: part };

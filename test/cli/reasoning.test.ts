@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { explainReasoning } from "../../src/analysis/explain/reasoning-report.ts";
 import { findRecordedRequest } from "../../src/cli/find.ts";
-import { explainReasoning } from "../../src/conversation/reasoning-report.ts";
 import { whyDocument } from "../../src/documents/requests.ts";
 import { reasoningDocumentOf } from "../../src/documents/why-document.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";

@@ -1,6 +1,6 @@
+import { blameReport } from "../../analysis/explain/blame-report.ts";
 import { turnSpokenOf } from "../../analysis/time-travel/place.ts";
 import { excerpt, printable } from "../../base/printable.ts";
-import { blameReport } from "../../conversation/blame-report.ts";
 import { blameDocumentOf } from "../../documents/blame-document.ts";
 import { type BlameDocument, blameDocument } from "../../documents/conversations.ts";
 import type { FoundPlace } from "../../documents/found-place.ts";

@@ -1,7 +1,7 @@
 import { actorLabel } from "../../analysis/descriptions/labels.ts";
+import { type WalkedEvent, Walker } from "../../analysis/explain/walk.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
-import { type WalkedEvent, Walker } from "../../conversation/walk.ts";
 import { type LoggedEvent, logDocument } from "../../documents/conversations.ts";
 import { differenceDocumentOf } from "../../documents/turn-documents.ts";
 import { conversationStream } from "../../domain/ids.ts";

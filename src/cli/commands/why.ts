@@ -7,10 +7,10 @@ import {
 import { describeReason, describeRequestReason } from "../../analysis/descriptions/describe-reason.ts";
 import { endpointLabel, shortId } from "../../analysis/descriptions/labels.ts";
 import { layerNotes, repairWords } from "../../analysis/descriptions/side-notes.ts";
+import { explainRequest, missingForSize } from "../../analysis/explain/explain.ts";
 import type { FoundRequest } from "../../analysis/time-travel/find-request.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { inOneLine } from "../../base/printable.ts";
-import { explainRequest, missingForSize } from "../../conversation/explain.ts";
 import { type WhyDocument, whyDocument } from "../../documents/requests.ts";
 import { reasoningDocumentOf, whyDocumentOf } from "../../documents/why-document.ts";
 import type { AnchorId } from "../../domain/anchor.ts";

@@ -1,5 +1,5 @@
+import type { OwnCacheRules } from "../../../src/analysis/explain/why-options.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import type { OwnCacheRules } from "../../../src/conversation/why-options.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";

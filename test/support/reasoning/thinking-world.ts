@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ReasoningReport } from "../../../src/conversation/reasoning-report.ts";
+import type { ReasoningReport } from "../../../src/analysis/explain/reasoning-report.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";

@@ -1,15 +1,15 @@
-import { type FoundRequest, findRequest, type RequestPlace } from "../analysis/time-travel/find-request.ts";
+import type { Withheld } from "../../domain/events/inference-events.ts";
+import { outgoingTurn, recordedRequest } from "../../engine/recorded/recorded-request.ts";
+import type { EventLog } from "../../log/codec/event-log.ts";
+import { readEvents } from "../../log/history/read-events.ts";
+import type { SkippedEvents } from "../../log/history/skipped-events.ts";
+import { type FoundRequest, findRequest, type RequestPlace } from "../time-travel/find-request.ts";
 import {
   forecast,
   type ReasoningBlock,
   type ReasoningForecast,
   trailReader,
-} from "../analysis/time-travel/reasoning-forecast.ts";
-import type { Withheld } from "../domain/events/inference-events.ts";
-import { outgoingTurn, recordedRequest } from "../engine/recorded/recorded-request.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
-import { readEvents } from "../log/history/read-events.ts";
-import type { SkippedEvents } from "../log/history/skipped-events.ts";
+} from "../time-travel/reasoning-forecast.ts";
 
 /** The same for a request that was sent, with the server's report. */
 export type ReasoningReport = Omit<ReasoningForecast, "blocks"> & {

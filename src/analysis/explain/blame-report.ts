@@ -1,14 +1,14 @@
-import { type ReadPlace, turnSpokenOf, type WatchedPlace } from "../analysis/time-travel/place.ts";
-import type { PlacedBlock } from "../analysis/time-travel/turn-changes.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import { blockFromJson } from "../domain/block-json.ts";
-import { blocksIn } from "../domain/events/blocks-in.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { Turn } from "../domain/turn.ts";
-import type { EventReader } from "../log/codec/event-log.ts";
-import type { ChangedEvent } from "../log/codec/watched-log.ts";
-import { recordedAt } from "../log/history/read-events.ts";
-import { type Blame, type BlockChange, lastChange } from "../projections/client-turn/blame.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { EventReader } from "../../log/codec/event-log.ts";
+import type { ChangedEvent } from "../../log/codec/watched-log.ts";
+import { recordedAt } from "../../log/history/read-events.ts";
+import { type Blame, type BlockChange, lastChange } from "../../projections/client-turn/blame.ts";
+import { type ReadPlace, turnSpokenOf, type WatchedPlace } from "../time-travel/place.ts";
+import type { PlacedBlock } from "../time-travel/turn-changes.ts";
 
 /** Who made a block, and who made each of its versions. */
 export type BlockStory = {

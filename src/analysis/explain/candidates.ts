@@ -1,13 +1,13 @@
-import type { FoundRequest } from "../analysis/time-travel/find-request.ts";
-import { anchorName } from "../domain/anchor.ts";
-import type { Divergence } from "../domain/events/inference-events.ts";
-import type { Turn } from "../domain/turn.ts";
-import { divergenceOf } from "../engine/planning/divergence.ts";
-import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
-import { isCandidate, refusalOf } from "../engine/planning/plan.ts";
-import type { PlanRequest } from "../engine/planning/plan-request.ts";
-import { recordedPlan } from "../engine/recorded/recorded-request.ts";
-import type { ServerContext } from "../projections/server-contexts/server-contexts.ts";
+import { anchorName } from "../../domain/anchor.ts";
+import type { Divergence } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { divergenceOf } from "../../engine/planning/divergence.ts";
+import { withoutFirst } from "../../engine/planning/instruction-blocks.ts";
+import { isCandidate, refusalOf } from "../../engine/planning/plan.ts";
+import type { PlanRequest } from "../../engine/planning/plan-request.ts";
+import { recordedPlan } from "../../engine/recorded/recorded-request.ts";
+import type { ServerContext } from "../../projections/server-contexts/server-contexts.ts";
+import type { FoundRequest } from "../time-travel/find-request.ts";
 
 /** A context that was known when a request was planned, and why the request did not continue from it. */
 export type ContextCandidate = Pick<ServerContext, "responseId" | "inferenceId" | "stream" | "revision" | "length"> & {

@@ -1,7 +1,7 @@
-import { type PriceOptions, priceOptions } from "../analysis/costs/prices.ts";
-import type { CacheRules } from "../analysis/costs/prompt-cache/cache-rules.ts";
-import { isJsonObject } from "../base/json.ts";
-import { anything, checkOptions, choiceOf, kindOf, type OptionTable, optionsOf } from "../base/options.ts";
+import { isJsonObject } from "../../base/json.ts";
+import { anything, checkOptions, choiceOf, kindOf, type OptionTable, optionsOf } from "../../base/options.ts";
+import { type PriceOptions, priceOptions } from "../costs/prices.ts";
+import type { CacheRules } from "../costs/prompt-cache/cache-rules.ts";
 
 /** The caller's own rules of a prompt cache: they take precedence over what turnlog knows of the vendor's. */
 export type OwnCacheRules = Partial<Omit<CacheRules, "source">>;

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { ComparedReasoning } from "../../src/conversation/reasoning-report.ts";
-import { cases, firstSeed, isTelling } from "../support/cases.ts";
-import { playThinking, startThinkingServer, type Thought } from "../support/reasoning/thinking-world.ts";
+import type { ComparedReasoning } from "../../../src/analysis/explain/reasoning-report.ts";
+import { cases, firstSeed, isTelling } from "../../support/cases.ts";
+import { playThinking, startThinkingServer, type Thought } from "../../support/reasoning/thinking-world.ts";
 
 type Shown = { seed: number; revision: number; what: string };
 

@@ -1,4 +1,4 @@
-import { anything, choiceOf, optionsOf } from "../base/options.ts";
+import { anything, choiceOf, optionsOf } from "../../base/options.ts";
 
 /** Which part of a conversation to walk. */
 export type WalkOptions = {

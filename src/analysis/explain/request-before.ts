@@ -1,9 +1,9 @@
-import type { FoundRequest } from "../analysis/time-travel/find-request.ts";
-import type { Divergence } from "../domain/events/inference-events.ts";
-import { divergenceOf } from "../engine/planning/divergence.ts";
-import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
-import { changedSettings, differsForCertain } from "../engine/planning/request-settings.ts";
-import { recordedPlan } from "../engine/recorded/recorded-request.ts";
+import type { Divergence } from "../../domain/events/inference-events.ts";
+import { divergenceOf } from "../../engine/planning/divergence.ts";
+import { withoutFirst } from "../../engine/planning/instruction-blocks.ts";
+import { changedSettings, differsForCertain } from "../../engine/planning/request-settings.ts";
+import { recordedPlan } from "../../engine/recorded/recorded-request.ts";
+import type { FoundRequest } from "../time-travel/find-request.ts";
 
 /** How a request that continues from nothing differs from what its endpoint was sent and answered last. */
 export type RequestBefore = {
