@@ -40,8 +40,8 @@ export default {
       // What a model should have read is said from the source document, by code of its own.
       name: "truth-shares-nothing",
       severity: "error",
-      from: { path: "^(src/rehearsal/expected|test/coherence/truth)\\.ts$" },
-      to: { path: "^src/", pathNot: "^src/(rehearsal/entries\\.ts|reference-server/)" },
+      from: { path: "^(src/testing/rehearsal/expected|test/coherence/truth)\\.ts$" },
+      to: { path: "^src/", pathNot: "^src/(testing/rehearsal/entries\\.ts|reference-server/)" },
     },
     {
       name: "pure-floors",
@@ -90,7 +90,9 @@ export default {
       // They are above the rooms that the dialects share, and use none of those: only a dialect reads a wire.
       name: "wires-stay-with-providers",
       severity: "error",
-      from: { path: "^src/(operations|middleware|replay|analysis/descriptions)/|^src/open-events\\.ts$" },
+      from: {
+        path: "^src/(operations|middleware|analysis/descriptions)/|^src/replay/[^/]+$|^src/stores/open-events\\.ts$",
+      },
       to: { path: "^src/providers/" },
     },
     {
@@ -108,7 +110,7 @@ export default {
       // It reads events, and gets no hand on who writes them. Only the runs of another stack are written, to a store of their own.
       name: "replay-writes-nothing",
       severity: "error",
-      from: { path: "^src/replay/", pathNot: "^src/replay/counterfactual\\.ts$" },
+      from: { path: "^src/replay/[^/]+$", pathNot: "^src/replay/counterfactual\\.ts$" },
       to: {
         path: "^src/(conversation/|log/writer/conversation-writer|engine/run/begin|log/codec/event-log)",
         dependencyTypesNot: ["type-only"],

@@ -14,7 +14,7 @@ const withoutBrowser = "test/studio/**/*.no-browser.test.ts";
 const planted = "test/**/*.planted.test.ts";
 /** What takes long and starts no process: `npm run test:quick` does without. */
 const notQuick = [
-  "test/{coherence,faults,rehearsal,replay}/**",
+  "test/{coherence,faults,replay,testing/rehearsal}/**",
   "test/stores/eventstoredb/**",
   "test/{engine/run/append-plan,stores/sqlite/damaged-log,cli/same-digests,providers/every-provider,providers/claude-cli/claude-cli,providers/responses/background}.test.ts",
 ];

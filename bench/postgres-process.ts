@@ -1,6 +1,6 @@
-import { headAfter, prepared } from "../src/contracts/prepared.ts";
 import type { Head } from "../src/log/ports/event-store.ts";
 import { openPostgresStore } from "../src/stores/postgres/store.ts";
+import { headAfter, prepared } from "../src/testing/contracts/prepared.ts";
 
 /** A process that appends an event every few milliseconds, each with its own time: `node postgres-process.ts <url> <appends> <pause>`. */
 const [url = "", appends = "", pauseMs = ""] = process.argv.slice(2);

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import pg from "pg";
-import { headAfter, newStream, prepared } from "../src/contracts/prepared.ts";
 import type { Head, PreparedAppend } from "../src/log/ports/event-store.ts";
 import type { PostgresStore } from "../src/stores/postgres/open.ts";
 import { initPostgresStore } from "../src/stores/postgres/setup.ts";
 import { openPostgresStore } from "../src/stores/postgres/store.ts";
+import { headAfter, newStream, prepared } from "../src/testing/contracts/prepared.ts";
 import { start } from "../test/support/process.ts";
 import {
   hasPostgres,

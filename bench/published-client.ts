@@ -1,9 +1,9 @@
-import type { ChatDocument } from "../src/rehearsal/chat-format.ts";
-import { type Change, changeEntries, drawEdit, type EditOptions } from "../src/rehearsal/edits.ts";
-import type { Entry } from "../src/rehearsal/entries.ts";
-import { type Play, type PlayOptions, playOf } from "../src/rehearsal/exchanges.ts";
-import { expectedOf, legalEntries } from "../src/rehearsal/expected.ts";
-import type { RehearsalParts, RehearsalServer } from "../src/rehearsal/ports.ts";
+import type { ChatDocument } from "../src/testing/rehearsal/chat-format.ts";
+import { type Change, changeEntries, drawEdit, type EditOptions } from "../src/testing/rehearsal/edits.ts";
+import type { Entry } from "../src/testing/rehearsal/entries.ts";
+import { type Play, type PlayOptions, playOf } from "../src/testing/rehearsal/exchanges.ts";
+import { expectedOf, legalEntries } from "../src/testing/rehearsal/expected.ts";
+import type { RehearsalParts, RehearsalServer } from "../src/testing/rehearsal/ports.ts";
 import type { Choice, MarkedBlock, PublishedStrategy, Snapshot } from "./published-strategies.ts";
 
 /** How many calls of a client's conversations were correct. */

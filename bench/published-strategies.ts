@@ -1,4 +1,4 @@
-import type { Entry } from "../src/rehearsal/entries.ts";
+import type { Entry } from "../src/testing/rehearsal/entries.ts";
 
 /** A block of a client that has ids and marks, but no digests: an edit changes neither. */
 export type MarkedBlock = {

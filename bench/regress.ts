@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compareInThreads } from "../src/cli/regress/thread-pool.ts";
+import { openStore } from "../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/options/create-engine.ts";
-import { regress } from "../src/lab/regress.ts";
-import { openStore } from "../src/open-store.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
+import { regress } from "../src/replay/regression/regress.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { type BenchRow, summary } from "./row.ts";
 import { chat, inFolder } from "./sample.ts";

@@ -1,10 +1,10 @@
 import { utf8Length } from "../src/base/utf8.ts";
-import type { EditOptions } from "../src/rehearsal/edits.ts";
-import type { PlayOptions } from "../src/rehearsal/exchanges.ts";
-import { generateDocuments } from "../src/rehearsal/generate.ts";
-import type { RehearsalParts } from "../src/rehearsal/ports.ts";
-import { rehearsalParts } from "../src/rehearsal/reference-parts.ts";
-import { type RehearsalOptions, rehearse } from "../src/rehearsal/rehearse.ts";
+import type { EditOptions } from "../src/testing/rehearsal/edits.ts";
+import type { PlayOptions } from "../src/testing/rehearsal/exchanges.ts";
+import { generateDocuments } from "../src/testing/rehearsal/generate.ts";
+import type { RehearsalParts } from "../src/testing/rehearsal/ports.ts";
+import { rehearsalParts } from "../src/testing/rehearsal/reference-parts.ts";
+import { type RehearsalOptions, rehearse } from "../src/testing/rehearsal/rehearse.ts";
 import { rehearsePublished, type Verdicts } from "./published-client.ts";
 import { contiguityCheck, diffById, newestOrAll, type PublishedStrategy } from "./published-strategies.ts";
 import type { BenchRow } from "./row.ts";

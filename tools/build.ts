@@ -119,7 +119,7 @@ const programs = {
  */
 const starts = {
   help: ["src/cli/program.ts"],
-  list: ["src/cli/commands/ls.ts", "src/open-events.ts", "src/stores/sqlite/store.ts"],
+  list: ["src/cli/commands/ls.ts", "src/stores/open-events.ts", "src/stores/sqlite/store.ts"],
   turnlog: ["src/index.ts"],
 };
 

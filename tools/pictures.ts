@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { openStore } from "../src/open-store.ts";
+import { openStore } from "../src/conversation/open-store.ts";
 import { listen } from "../src/studio/listen.ts";
 import { pageFiles } from "../src/studio/page-files.ts";
 import { studioOver } from "../src/studio/studio.ts";

@@ -155,7 +155,7 @@ export function createContext(
     async openStore(use, { url: named, continuing } = {}) {
       if (named === undefined) sayUnread();
       const url = named === undefined ? settings.store().url : await settings.addressOf(named);
-      const { openStore } = await import("../open-store.ts");
+      const { openStore } = await import("../conversation/open-store.ts");
       if (use === "create-told") {
         if (isPostgresAddress(url)) {
           const { initPostgresStore } = await import("../stores/postgres/setup.ts");
@@ -177,7 +177,7 @@ export function createContext(
     },
     async openEvents() {
       sayUnread();
-      const { openEvents, tellUnfinished } = await import("../open-events.ts");
+      const { openEvents, tellUnfinished } = await import("../stores/open-events.ts");
       const events = await openEvents(settings.store().url, { mustExist: true, mayBeReadOnly: true });
       await tellUnfinished(events);
       return events;

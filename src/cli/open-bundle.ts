@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { TurnlogError } from "../base/turnlog-error.ts";
+import { openStore } from "../conversation/open-store.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { openStore } from "../open-store.ts";
 import { importBundle } from "../operations/transfer/carry-bundle.ts";
 import { UsageError } from "./exit-codes.ts";
 

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../base/error-message.ts";
-import { enterOtherWorld } from "../lab/other-world.ts";
+import { enterOtherWorld } from "../replay/regression/other-world.ts";
 import type { FromThread, ThreadData, ToThread } from "./regress/messages.ts";
 
 /**

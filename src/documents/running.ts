@@ -3,7 +3,7 @@ import { decisionSchema, divergenceSchema } from "../domain/events/inference-eve
 import { jsonValueSchema } from "../domain/events/shared.ts";
 import { sha256Schema } from "../domain/ids.ts";
 import { modes } from "../engine/options/chain-policy.ts";
-import { rehearsalProviders, rehearsalTransports } from "../rehearsal/ports.ts";
+import { rehearsalProviders, rehearsalTransports } from "../testing/rehearsal/ports.ts";
 import { conversation, count, list, revision, waiting } from "./parts.ts";
 
 const { strategy, reason } = decisionSchema.shape;

@@ -1,11 +1,6 @@
 /** For authors of event stores: the ports of events, views and snapshots, their errors, and the checks that every store passes. */
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
-export type { Check } from "../contracts/check.ts";
-export { eventStoreChecks } from "../contracts/event-store.ts";
-export { erasureChecks } from "../contracts/event-store-erasure.ts";
-export { livenessChecks, type StoreWithLiveness } from "../contracts/liveness.ts";
-export { type StoreWithSnapshots, snapshotStoreChecks } from "../contracts/snapshot-store.ts";
-export { type StoreWithViews, viewStoreChecks } from "../contracts/view-store.ts";
+export { type CreateStoreOptions, createStore } from "../conversation/open-store.ts";
 export type { Actor } from "../domain/actor.ts";
 export type { BlockNames } from "../domain/block-names.ts";
 export { checkBounds } from "../log/codec/bounds.ts";
@@ -58,4 +53,9 @@ export type {
   ViewRow,
   ViewStore,
 } from "../log/ports/view-store.ts";
-export { type CreateStoreOptions, createStore } from "../open-store.ts";
+export type { Check } from "../testing/contracts/check.ts";
+export { eventStoreChecks } from "../testing/contracts/event-store.ts";
+export { erasureChecks } from "../testing/contracts/event-store-erasure.ts";
+export { livenessChecks, type StoreWithLiveness } from "../testing/contracts/liveness.ts";
+export { type StoreWithSnapshots, snapshotStoreChecks } from "../testing/contracts/snapshot-store.ts";
+export { type StoreWithViews, viewStoreChecks } from "../testing/contracts/view-store.ts";

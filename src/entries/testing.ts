@@ -1,6 +1,5 @@
 /** For tests of agents, layers and providers: models without a key, and a server that checks what its model reads. */
 
-export type { Check } from "../contracts/check.ts";
 export {
   type ScriptedAnswer,
   type ScriptedAnswerer,
@@ -12,12 +11,13 @@ export {
 export type { GivenCapabilities, ResponsesCapabilities } from "../providers/settings/capabilities.ts";
 export type { ScriptedAnswer as ServerAnswer } from "../reference-server/server.ts";
 export * from "../reference-server/server.ts";
-export type { ChatDocument, ChatFileMessage } from "../rehearsal/chat-format.ts";
-export { type CodecSamples, codecChecks } from "../rehearsal/codec-checks.ts";
-export type { EditChoice, EditOptions } from "../rehearsal/edits.ts";
-export type { PlayOptions } from "../rehearsal/exchanges.ts";
-export type { Incoherence, RehearsalCounts } from "../rehearsal/play.ts";
-export type { RehearsalTransport } from "../rehearsal/ports.ts";
-export { rehearseChats } from "../rehearsal/reference-parts.ts";
-export type { RehearsalFigures, RehearsalOptions } from "../rehearsal/rehearse.ts";
-export { createRequestJudge, type RequestJudge, type RequestJudgeOptions } from "../rehearsal/request-judge.ts";
+export type { Check } from "../testing/contracts/check.ts";
+export type { ChatDocument, ChatFileMessage } from "../testing/rehearsal/chat-format.ts";
+export { type CodecSamples, codecChecks } from "../testing/rehearsal/codec-checks.ts";
+export type { EditChoice, EditOptions } from "../testing/rehearsal/edits.ts";
+export type { PlayOptions } from "../testing/rehearsal/exchanges.ts";
+export type { Incoherence, RehearsalCounts } from "../testing/rehearsal/play.ts";
+export type { RehearsalTransport } from "../testing/rehearsal/ports.ts";
+export { rehearseChats } from "../testing/rehearsal/reference-parts.ts";
+export type { RehearsalFigures, RehearsalOptions } from "../testing/rehearsal/rehearse.ts";
+export { createRequestJudge, type RequestJudge, type RequestJudgeOptions } from "../testing/rehearsal/request-judge.ts";

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { externalTool } from "../../src/engine/ports/tool.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { Inbox } from "../../src/studio/inbox-list.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";

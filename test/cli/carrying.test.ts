@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { appendPrepared } from "../../src/contracts/prepared.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { backupDocument, copyDocument, exportDocument } from "../../src/documents/stores.ts";
-import { openStore } from "../../src/open-store.ts";
+import { appendPrepared } from "../../src/testing/contracts/prepared.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";

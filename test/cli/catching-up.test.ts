@@ -1,7 +1,7 @@
 import { copyFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openStore } from "../../src/open-store.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import { commandFile, startTyped, supportFile } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

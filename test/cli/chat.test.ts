@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { openStore } from "../../src/open-store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { turnlogAtTerminal } from "../support/cli/fake-terminal.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

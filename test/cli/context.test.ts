@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
-import { openStore } from "../../src/open-store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { engine } from "../support/cli/context-stack.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { appendPrepared } from "../../src/contracts/prepared.ts";
+import { appendPrepared } from "../../src/testing/contracts/prepared.ts";
 import { createSoundStore } from "../support/audit/sound-store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { anEvent } from "../support/eventstoredb/server.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { timeBefore } from "../../src/cli/option-values.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { logDocument } from "../../src/documents/conversations.ts";
-import { openStore } from "../../src/open-store.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

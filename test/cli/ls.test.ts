@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openStore } from "../../src/open-store.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { explainReasoning } from "../../src/analysis/explain/reasoning-report.ts";
 import { findRecordedRequest } from "../../src/cli/find.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { whyDocument } from "../../src/documents/requests.ts";
 import { reasoningDocumentOf } from "../../src/documents/why-document.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { openStore } from "../../src/open-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { reportsTo } from "../../src/cli/regress/reports.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
-import type { ConversationRegression } from "../../src/lab/conversation-result.ts";
+import type { ConversationRegression } from "../../src/replay/regression/conversation-result.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const same: ConversationRegression = {

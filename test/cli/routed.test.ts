@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { whyDocument } from "../../src/documents/requests.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

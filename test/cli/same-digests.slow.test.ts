@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
-import { generateDocuments } from "../../src/rehearsal/generate.ts";
-import { rehearsalParts } from "../../src/rehearsal/reference-parts.ts";
-import { rehearse } from "../../src/rehearsal/rehearse.ts";
+import { generateDocuments } from "../../src/testing/rehearsal/generate.ts";
+import { rehearsalParts } from "../../src/testing/rehearsal/reference-parts.ts";
+import { rehearse } from "../../src/testing/rehearsal/rehearse.ts";
 import { digestsByKind, leadTo, type StoreUrls } from "../support/cli/same-digests.ts";
 import { startServer } from "../support/stores/eventstoredb-opened.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

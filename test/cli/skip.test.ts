@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { logDocument } from "../../src/documents/conversations.ts";
 import { skipDocument, verifyDocument } from "../../src/documents/stores.ts";
-import { openStore } from "../../src/open-store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";

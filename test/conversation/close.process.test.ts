@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { startAside } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { findConversation } from "../../src/cli/find.ts";
 import { parsePlace } from "../../src/cli/revision.ts";
-import { all } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema, conversationOfBlob } from "../../src/domain/ids.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
@@ -12,6 +11,7 @@ import { conversationList } from "../../src/projections/views/conversation-list.
 import { codecs } from "../../src/providers/codecs.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { all } from "../../src/testing/contracts/prepared.ts";
 import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

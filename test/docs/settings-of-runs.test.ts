@@ -5,8 +5,8 @@ import * as z from "zod";
 import { isJsonObject, type JsonValue, parseJson } from "../../src/base/json.ts";
 import { createEngine, openStore, type RunSettings, tool } from "../../src/index.ts";
 import { message, startReferenceServer } from "../../src/reference-server/server.ts";
-import { type RehearsalProvider, rehearsalProviders } from "../../src/rehearsal/ports.ts";
-import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
+import { type RehearsalProvider, rehearsalProviders } from "../../src/testing/rehearsal/ports.ts";
+import { rehearsedProviders } from "../../src/testing/rehearsal/rehearsed-providers.ts";
 import { eventsOf } from "../support/workshop.ts";
 
 const document = readFileSync(resolve(import.meta.dirname, "../../docs/HANDOFF.md"), "utf8");

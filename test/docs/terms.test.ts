@@ -32,7 +32,7 @@ function sentencesOf(source: string): readonly string[] {
 
 // Checks of contracts are titles of tests.
 const sentences = globSync("src/**/*.ts", { cwd: root })
-  .filter((path) => !path.startsWith(join("src", "contracts")))
+  .filter((path) => !path.startsWith(join("src", "testing", "contracts")))
   .flatMap((path) => sentencesOf(readFileSync(join(root, path), "utf8")).map((text) => `${path}: ${text}`));
 
 test("CONCEPTS defines every term of turnlog's that its errors and views use", () => {

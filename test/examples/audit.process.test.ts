@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { findings } from "../../examples/audit.ts";
-import { openStore } from "../../src/open-store.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { outcomeOf } from "../support/process.ts";
 

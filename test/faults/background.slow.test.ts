@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { openStore } from "../../src/open-store.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { message, type ScriptedAnswer, startReferenceServer } from "../../src/reference-server/server.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { startTurnlog } from "../support/cli/command-process.ts";

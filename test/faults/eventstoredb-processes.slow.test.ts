@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { all } from "../../src/contracts/prepared.ts";
 import { checkEnvelope } from "../../src/log/codec/envelope.ts";
 import type { Head } from "../../src/log/ports/event-store.ts";
+import { all } from "../../src/testing/contracts/prepared.ts";
 import { isLong } from "../support/cases.ts";
 import { startAside } from "../support/process.ts";
 import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
-import { all } from "../../src/contracts/prepared.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { verifyStore } from "../../src/operations/audit/verify.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
+import { all } from "../../src/testing/contracts/prepared.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
 import { type Aside, startAside } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { all, appendPrepared, headAfter, prepared } from "../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../src/testing/contracts/prepared.ts";
 import { isLong, isRound, partOf } from "../support/cases.ts";
 import { type EventStoreDbServer, type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
 import { foreignEvents, playThrough, sharedStream } from "../support/faults/eventstoredb-script.ts";

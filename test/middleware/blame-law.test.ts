@@ -9,7 +9,7 @@ import { contentFilter } from "../../src/middleware/content-filter.ts";
 import { recover } from "../../src/middleware/recover.ts";
 import { redact } from "../../src/middleware/redact.ts";
 import type { ScriptedAnswer, ScriptedQuestion } from "../../src/providers/scripted/scripted.ts";
-import { type Draw, drawFrom } from "../../src/rehearsal/draw.ts";
+import { type Draw, drawFrom } from "../../src/testing/rehearsal/draw.ts";
 import { firstSeed, seeds } from "../support/cases.ts";
 import { createWorkshop } from "../support/workshop.ts";
 

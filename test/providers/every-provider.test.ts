@@ -8,8 +8,8 @@ import {
   type ReferenceServerOptions,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-import { rehearsalProviders } from "../../src/rehearsal/ports.ts";
-import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
+import { rehearsalProviders } from "../../src/testing/rehearsal/ports.ts";
+import { rehearsedProviders } from "../../src/testing/rehearsal/rehearsed-providers.ts";
 import { isLong } from "../support/cases.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 

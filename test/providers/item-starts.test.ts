@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { createEngine, openStore, type RunPart, tool } from "../../src/index.ts";
 import { functionCall, message, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
-import { rehearsalProviders } from "../../src/rehearsal/ports.ts";
-import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
+import { rehearsalProviders } from "../../src/testing/rehearsal/ports.ts";
+import { rehearsedProviders } from "../../src/testing/rehearsal/rehearsed-providers.ts";
 
 const look = tool({
   ...{ name: "look", description: "Looks.", inputSchema: z.object({ of: z.string() }) },

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { audio, file, image, text, user } from "../../src/domain/make-block.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { Provider } from "../../src/engine/ports/provider.ts";
-import { openStore } from "../../src/open-store.ts";
 import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
 import { azureChat } from "../../src/providers/chat/azure-chat.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";

@@ -1,11 +1,11 @@
 import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { appendPrepared } from "../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
 import { createViews } from "../../src/stores/eventstoredb/views.ts";
 import { backUpStore, restoreStore } from "../../src/stores/sqlite/backup.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { appendPrepared } from "../../src/testing/contracts/prepared.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { appendPrepared, newStream } from "../../src/contracts/prepared.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { appendPrepared, newStream } from "../../src/testing/contracts/prepared.ts";
 import { describeErasure, describeEventStore, describeSnapshots, describeViews } from "../support/stores/contract.ts";
 
 describeEventStore("the memory store", async () => createMemoryStore());

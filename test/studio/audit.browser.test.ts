@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
-import { openStore } from "../../src/open-store.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { expectAccessible, expectFits } from "../support/studio/axe.ts";
 import { closeBrowser, newestId, openStudio } from "../support/studio/browser.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import type { BlameDocument } from "../../src/documents/conversations.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import type { OverviewDocument } from "../../src/studio/page-documents.ts";
 import { studioOver } from "../../src/studio/studio.ts";

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { openStore } from "../../src/open-store.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { expectAccessible, expectFits } from "../support/studio/axe.ts";

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "vitest";
 import * as z from "zod";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { externalTool, tool } from "../../src/engine/ports/tool.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { calling } from "../support/run/tool-runs.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import type { ActedDocument, InboxDocument, InboxItemDocument } from "../../src/studio/inbox-documents.ts";

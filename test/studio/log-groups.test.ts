@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import type { LogPage, OverviewDocument } from "../../src/studio/page-documents.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { closeBrowser, openStudio } from "../support/studio/browser.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { openStore } from "../../src/open-store.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import type { OverviewDocument, Part } from "../../src/studio/page-documents.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

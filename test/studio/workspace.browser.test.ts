@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { closeBrowser, openStudio } from "../support/studio/browser.ts";

@@ -11,8 +11,8 @@ import {
   type ScriptedAnswer,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-import type { Entry } from "../../src/rehearsal/entries.ts";
-import type { Expected as Told } from "../../src/rehearsal/expected.ts";
+import type { Entry } from "../../src/testing/rehearsal/entries.ts";
+import type { Expected as Told } from "../../src/testing/rehearsal/expected.ts";
 
 /** What a model knows when it answers: the lines that it reads, how many of them are results, and the request as it came. */
 export type Question = { readonly lines: readonly string[]; readonly results: number; readonly bodyText: string };

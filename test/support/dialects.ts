@@ -20,11 +20,11 @@ import { openaiResponses } from "../../src/providers/responses/openai-responses.
 import { responsesCodec } from "../../src/providers/responses/responses-codec.ts";
 import { languageModel } from "../../src/reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type Expected, hosted, type ScriptedAnswer } from "../../src/reference-server/server.ts";
-import type { Entry } from "../../src/rehearsal/entries.ts";
-import type { Expected as Told } from "../../src/rehearsal/expected.ts";
-import type { RehearsalProvider } from "../../src/rehearsal/ports.ts";
-import { takesParts } from "../../src/rehearsal/read-otherwise.ts";
-import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
+import type { Entry } from "../../src/testing/rehearsal/entries.ts";
+import type { Expected as Told } from "../../src/testing/rehearsal/expected.ts";
+import type { RehearsalProvider } from "../../src/testing/rehearsal/ports.ts";
+import { takesParts } from "../../src/testing/rehearsal/read-otherwise.ts";
+import { rehearsedProviders } from "../../src/testing/rehearsal/rehearsed-providers.ts";
 import { isLong } from "./cases.ts";
 import { type Dialect, equalContents, referenceDialect, saidWithoutIds } from "./dialect.ts";
 import { toyCodec } from "./toy/dialect/codec.ts";

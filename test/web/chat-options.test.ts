@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import type { ChatOptions } from "../../src/web/chat-options.ts";
 import { type Chat, createChat } from "../../src/web/create-chat.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { JsonObject } from "../../src/base/json.ts";
+import { openStore } from "../../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
-import { openStore } from "../../src/open-store.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 import type { ChatOptions } from "../../src/web/chat-options.ts";
 import { type Chat, createChat } from "../../src/web/create-chat.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { tool } from "../../src/engine/ports/tool.ts";
 import { contentFilter } from "../../src/middleware/content-filter.ts";
-import { openStore } from "../../src/open-store.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { createChat } from "../../src/web/create-chat.ts";

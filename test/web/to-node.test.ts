@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { expect, test } from "vitest";
+import { openStore } from "../../src/conversation/open-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { openStore } from "../../src/open-store.ts";
 import { createChat } from "../../src/web/create-chat.ts";
 import { toNode } from "../../src/web/to-node.ts";
 import { pausing } from "../support/web/pausing.ts";

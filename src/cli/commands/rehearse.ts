@@ -1,12 +1,16 @@
 import { counted, grouped } from "../../base/counted.ts";
 import { rehearsalDocument } from "../../documents/running.ts";
-import { type ChatDocument, type ChatLine, readChatFile } from "../../rehearsal/chat-format.ts";
-import { generateDocuments } from "../../rehearsal/generate.ts";
-import type { Incoherence } from "../../rehearsal/play.ts";
-import type { RehearsalProvider } from "../../rehearsal/ports.ts";
-import { rehearsalParts } from "../../rehearsal/reference-parts.ts";
-import { type RehearsalFigures, type RehearsalOptions, rehearse as rehearseAll } from "../../rehearsal/rehearse.ts";
-import { handedBetween, rehearsedProviders } from "../../rehearsal/rehearsed-providers.ts";
+import { type ChatDocument, type ChatLine, readChatFile } from "../../testing/rehearsal/chat-format.ts";
+import { generateDocuments } from "../../testing/rehearsal/generate.ts";
+import type { Incoherence } from "../../testing/rehearsal/play.ts";
+import type { RehearsalProvider } from "../../testing/rehearsal/ports.ts";
+import { rehearsalParts } from "../../testing/rehearsal/reference-parts.ts";
+import {
+  type RehearsalFigures,
+  type RehearsalOptions,
+  rehearse as rehearseAll,
+} from "../../testing/rehearsal/rehearse.ts";
+import { handedBetween, rehearsedProviders } from "../../testing/rehearsal/rehearsed-providers.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";

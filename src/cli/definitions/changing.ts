@@ -1,5 +1,5 @@
 import { modes } from "../../engine/options/chain-policy.ts";
-import { rehearsalProviders, rehearsalTransports } from "../../rehearsal/ports.ts";
+import { rehearsalProviders, rehearsalTransports } from "../../testing/rehearsal/ports.ts";
 import type { CommandGroup } from "../command.ts";
 import { count, newId, numberIn, oneMore, option, serverAddress, settlement, someText } from "../option-values.ts";
 

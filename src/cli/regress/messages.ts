@@ -1,5 +1,5 @@
-import type { ConversationRegression } from "../../lab/conversation-result.ts";
-import type { LabResult } from "../../lab/regress.ts";
+import type { ConversationRegression } from "../../replay/regression/conversation-result.ts";
+import type { LabResult } from "../../replay/regression/regress.ts";
 import type { LayerCell } from "./layer-cell.ts";
 
 /** What a thread compares, and with what. */

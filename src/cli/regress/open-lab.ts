@@ -1,8 +1,8 @@
+import { openStore } from "../../conversation/open-store.ts";
 import { type Engine, engineOf } from "../../engine/options/engine.ts";
-import { withNondeterminism } from "../../lab/nondeterminism.ts";
-import { createLab, type RegressOptions } from "../../lab/regress.ts";
-import { layerLimitMs } from "../../lab/track.ts";
-import { openStore } from "../../open-store.ts";
+import { withNondeterminism } from "../../replay/regression/nondeterminism.ts";
+import { createLab, type RegressOptions } from "../../replay/regression/regress.ts";
+import { layerLimitMs } from "../../replay/regression/track.ts";
 import { openBundle } from "../open-bundle.ts";
 import { createSettings } from "../settings.ts";
 import { codecsOf, loadEngine } from "../stack-file.ts";

@@ -1,8 +1,8 @@
 import { counted, grouped } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { RegressionDocument } from "../../documents/regression.ts";
-import type { ConversationRegression } from "../../lab/conversation-result.ts";
-import { culpritName } from "../../lab/culprit.ts";
+import type { ConversationRegression } from "../../replay/regression/conversation-result.ts";
+import { culpritName } from "../../replay/regression/culprit.ts";
 import { writeWholeFile } from "../whole-file.ts";
 import { createPieceQueue, type PieceQueue } from "./piece-queue.ts";
 import { costWords, summaryWords } from "./summary-words.ts";

@@ -1,7 +1,7 @@
 import { counted, grouped } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { RegressionDocument } from "../../documents/regression.ts";
-import { culpritName } from "../../lab/culprit.ts";
+import { culpritName } from "../../replay/regression/culprit.ts";
 
 /** What changes, in one sentence. */
 export function summaryWords(document: Omit<RegressionDocument, "allowance">): string {

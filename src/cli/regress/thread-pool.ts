@@ -1,4 +1,4 @@
-import type { ConversationRegression } from "../../lab/conversation-result.ts";
+import type { ConversationRegression } from "../../replay/regression/conversation-result.ts";
 import { LabThread, ThreadBlockedError } from "./lab-thread.ts";
 import type { FromThread, RegressTask, ToThread } from "./messages.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import { drawFrom } from "../../../src/rehearsal/draw.ts";
+import { drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { type CachedProvider, cachedProviders, cachedWorld, minute } from "../../support/caching/cached-world.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 

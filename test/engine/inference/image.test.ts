@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { image, text, user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { isLong } from "../../support/cases.ts";

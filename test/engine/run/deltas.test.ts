@@ -6,7 +6,7 @@ import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
-import { drawFrom } from "../../../src/rehearsal/draw.ts";
+import { drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { seeds } from "../../support/cases.ts";
 import { beforeRequest, counted, createScene, dieAt } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

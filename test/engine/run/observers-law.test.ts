@@ -7,8 +7,8 @@ import type { Observer } from "../../../src/engine/options/engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { seeds } from "../../support/cases.ts";
 import { eventsOf } from "../../support/workshop.ts";
 

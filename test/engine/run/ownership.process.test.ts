@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { lifeIn } from "../../../src/log/writer/owner.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { type Aside, startAside, supportFile } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

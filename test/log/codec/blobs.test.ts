@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { all, appendPrepared, withoutPosition } from "../../../src/contracts/prepared.ts";
 import { type AppendEvents, blobStream, readBlob, writeBlob } from "../../../src/log/codec/blobs.ts";
 import { createEventLog } from "../../../src/log/codec/event-log.ts";
 import { BlobReference, blobReferenceTo } from "../../../src/log/codec/references.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { StoreCorruptedError } from "../../../src/log/ports/store-errors.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { all, appendPrepared, withoutPosition } from "../../../src/testing/contracts/prepared.ts";
 import { sources } from "../../support/log/noted.ts";
 
 const stream = "conversation-cnv_1";

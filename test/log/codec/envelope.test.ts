@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
-import { prepared } from "../../../src/contracts/prepared.ts";
 import { chainDigest, checkEnvelope, firstPrevious } from "../../../src/log/codec/envelope.ts";
 import type { Envelope, Head } from "../../../src/log/ports/event-store.ts";
+import { prepared } from "../../../src/testing/contracts/prepared.ts";
 
 const envelopes = fc.record({
   id: fc.uuid(),

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
-import { all, appendPrepared, prepared } from "../../../src/contracts/prepared.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { createEventLog, type EventLog, maxAppendAttempts } from "../../../src/log/codec/event-log.ts";
 import type { NewEvent } from "../../../src/log/codec/prepare.ts";
@@ -9,6 +8,7 @@ import { BlobReference } from "../../../src/log/codec/references.ts";
 import type { EventStore, Head } from "../../../src/log/ports/event-store.ts";
 import { EventTooLargeError, StoreCorruptedError, StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { all, appendPrepared, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { noted, sources } from "../../support/log/noted.ts";
 import { createFaultyStore } from "../../support/stores/faulty-store.ts";
 

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { headAfter } from "../../../src/contracts/prepared.ts";
 import { envelopeBytes, escapedBytes } from "../../../src/log/codec/bounds.ts";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import { type NewEvent, type PrepareOptions, prepareAppend } from "../../../src/log/codec/prepare.ts";
 import { maxAppendBytes, maxEventBytes } from "../../../src/log/ports/event-bounds.ts";
 import type { Envelope, Head, PreparedAppend } from "../../../src/log/ports/event-store.ts";
+import { headAfter } from "../../../src/testing/contracts/prepared.ts";
 import { noted, sources } from "../../support/log/noted.ts";
 
 test("fixes place, time, actor and digests of events that begin a stream", () => {

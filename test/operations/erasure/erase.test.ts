@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { readModels } from "../../../src/conversation/read-models.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
@@ -8,7 +9,6 @@ import { authorizedStore } from "../../../src/log/access/authorized-store.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { unfinishedErasures } from "../../../src/log/system-streams/erasures.ts";
 import { exportsOf, recordExport } from "../../../src/log/system-streams/exports.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { verification } from "../../../src/operations/audit/verify.ts";
 import { erasureReceiptSchema } from "../../../src/operations/erasure/receipt.ts";
 import { codecs } from "../../../src/providers/codecs.ts";

@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { backUpStore } from "../../../src/stores/sqlite/backup.ts";

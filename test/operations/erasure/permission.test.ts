@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from "vitest";
+import { createStore } from "../../../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Authorize, ErasureRequest, MayErase } from "../../../src/log/access/authorized-store.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { erasureOrders } from "../../../src/log/system-streams/erasures.ts";
-import { createStore } from "../../../src/open-store.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
 let events: EventStore;

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { linesOf } from "../../../src/base/lines.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
-import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { StoreCorruptedError } from "../../../src/log/ports/store-errors.ts";
@@ -15,6 +14,7 @@ import {
 import { copyEvents } from "../../../src/operations/transfer/copy.ts";
 import { openStoreSource } from "../../../src/operations/transfer/copy-source.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { all, appendPrepared } from "../../../src/testing/contracts/prepared.ts";
 import { contentOf, familyStore, misreading, soundStore } from "../../support/carry/sources.ts";
 
 async function bundleOf(store: EventStore, isRedacted = false): Promise<string> {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { all } from "../../../src/contracts/prepared.ts";
 import { exportBundle, importBundle } from "../../../src/entries/copy.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { all } from "../../../src/testing/contracts/prepared.ts";
 import { contentOf, family, familyStore, soundStore } from "../../support/carry/sources.ts";
 
 /** A text in pieces that end anywhere, as a stream of a file gives it. */

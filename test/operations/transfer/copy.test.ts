@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { findConversation } from "../../../src/cli/find.ts";
-import { all, appendPrepared, headAfter, jsonText, prepared } from "../../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
@@ -13,6 +12,7 @@ import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, appendPrepared, headAfter, jsonText, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { contentOf, family, familyStore, misreading, soundStore } from "../../support/carry/sources.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
 import { createFaultyStore } from "../../support/stores/faulty-store.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { jsonOf, objectOf, textOrEmpty } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
-import { all } from "../../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { exportBundle, verifyBundle } from "../../../src/entries/copy.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { all } from "../../../src/testing/contracts/prepared.ts";
 import { soundStore } from "../../support/carry/sources.ts";
 
 const readingOf = (text: string) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
-import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
+import { codecChecks } from "../../../src/testing/rehearsal/codec-checks.ts";
 
 const finishReason = { unified: "stop", raw: "end_turn" };
 const usage = { inputTokens: { total: 3, cacheRead: 1 }, outputTokens: { total: 2, reasoning: 1 }, raw: { a: 1 } };

@@ -9,7 +9,7 @@ import type { Draft, Settings } from "../../../src/engine/ports/codec.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { draftOf } from "../../../src/providers/anthropic/content-blocks.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
-import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
+import { codecChecks } from "../../../src/testing/rehearsal/codec-checks.ts";
 
 const settings: Settings = { model: "claude-test", max_tokens: 100 };
 const usage = {

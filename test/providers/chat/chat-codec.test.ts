@@ -21,7 +21,7 @@ import type { Draft } from "../../../src/engine/ports/codec.ts";
 import { tokensIn } from "../../../src/providers/chat/chat-answer.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
 import { type ChatDialectName, chatDialectNames } from "../../../src/providers/chat/chat-dialects.ts";
-import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
+import { codecChecks } from "../../../src/testing/rehearsal/codec-checks.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 
 const usage = {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { createEngine, openStore, tool } from "../../../src/index.ts";
 import { functionCall, message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
-import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
+import { codecChecks } from "../../../src/testing/rehearsal/codec-checks.ts";
 import { oneMore, oneMoreCodec } from "../../support/one-more/dialect.ts";
 
 const source = readFileSync(join(import.meta.dirname, "../../support/one-more/dialect.ts"), "utf8");

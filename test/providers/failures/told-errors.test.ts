@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { createEngine, openStore, RunFailedError } from "../../../src/index.ts";
 import { startReferenceServer } from "../../../src/reference-server/server.ts";
-import { rehearsedProviders } from "../../../src/rehearsal/rehearsed-providers.ts";
+import { rehearsedProviders } from "../../../src/testing/rehearsal/rehearsed-providers.ts";
 
 const names = [
   ...(["responses", "chat", "chat-openai", "chat-deepseek", "chat-mistral", "chat-groq", "chat-llama.cpp"] as const),

@@ -3,10 +3,10 @@ import * as z from "zod";
 import { googleCodeAssist } from "../../../src/entries/google.ts";
 import { createEngine, openStore, tool } from "../../../src/index.ts";
 import { functionCall, message, startReferenceServer } from "../../../src/reference-server/server.ts";
-import { generateDocuments } from "../../../src/rehearsal/generate.ts";
-import type { Incoherence } from "../../../src/rehearsal/play.ts";
-import { rehearsalParts } from "../../../src/rehearsal/reference-parts.ts";
-import { rehearse } from "../../../src/rehearsal/rehearse.ts";
+import { generateDocuments } from "../../../src/testing/rehearsal/generate.ts";
+import type { Incoherence } from "../../../src/testing/rehearsal/play.ts";
+import { rehearsalParts } from "../../../src/testing/rehearsal/reference-parts.ts";
+import { rehearse } from "../../../src/testing/rehearsal/rehearse.ts";
 import { replaying } from "../../support/rehearsal/playing.ts";
 
 const assist = { model: "gemini-3-pro", project: "p", credentialsOwner: "me@here" };

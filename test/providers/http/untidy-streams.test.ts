@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { createEngine, openStore } from "../../../src/index.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
-import { rehearsedProviders } from "../../../src/rehearsal/rehearsed-providers.ts";
+import { rehearsedProviders } from "../../../src/testing/rehearsal/rehearsed-providers.ts";
 
 /** Every dialect that is read out of an event stream, but for those that bring a reader of their own. */
 const streamed = [

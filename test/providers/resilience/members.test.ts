@@ -4,8 +4,8 @@ import { circuitBreaker } from "../../../src/providers/resilience/circuit-breake
 import { rateLimit } from "../../../src/providers/resilience/rate-limit.ts";
 import { timeout } from "../../../src/providers/resilience/timeout.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { rehearsalProviders } from "../../../src/rehearsal/ports.ts";
-import { rehearsedProviders } from "../../../src/rehearsal/rehearsed-providers.ts";
+import { rehearsalProviders } from "../../../src/testing/rehearsal/ports.ts";
+import { rehearsedProviders } from "../../../src/testing/rehearsal/rehearsed-providers.ts";
 
 const limiter = { consume: async () => null };
 

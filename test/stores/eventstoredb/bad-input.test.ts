@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { all, appendPrepared, prepared } from "../../../src/contracts/prepared.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { isEventStoreDbAddress, parseAddress } from "../../../src/stores/eventstoredb/address.ts";
+import { all, appendPrepared, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
 
 describe("an address", () => {

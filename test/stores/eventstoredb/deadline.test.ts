@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { EsdbFailure, TimeoutFailure } from "../../../src/stores/eventstoredb/failure.ts";
 import { createPatience } from "../../../src/stores/eventstoredb/patience.ts";
 import type { Time } from "../../../src/stores/time.ts";
+import { all, appendPrepared } from "../../../src/testing/contracts/prepared.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
 
 /** A clock that goes on only where somebody waits by it. */

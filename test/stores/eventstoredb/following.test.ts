@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { all, appendPrepared, headAfter, jsonText } from "../../../src/contracts/prepared.ts";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
 import { conversationList } from "../../../src/projections/views/conversation-list.ts";
+import { all, appendPrepared, headAfter, jsonText } from "../../../src/testing/contracts/prepared.ts";
 import { startEventStoreDbCluster } from "../../support/eventstoredb/server.ts";
 import { started, write } from "../../support/read-models/written-log.ts";
 import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import { StoreReplacedError } from "../../../src/log/ports/store-errors.ts";
+import { all, appendPrepared } from "../../../src/testing/contracts/prepared.ts";
 import { describeLiveness } from "../../support/stores/contract.ts";
 import { opened, openedAgain, startServer, withSetting } from "../../support/stores/eventstoredb-opened.ts";
 import { freshAddress, runningServers } from "../../support/stores/running-server.ts";

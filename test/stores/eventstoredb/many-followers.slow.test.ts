@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { all, appendPrepared, jsonText } from "../../../src/contracts/prepared.ts";
 import { changes$ } from "../../../src/conversation/changes.ts";
-import { openStore } from "../../../src/open-store.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
+import { all, appendPrepared, jsonText } from "../../../src/testing/contracts/prepared.ts";
 import { isLong } from "../../support/cases.ts";
 import { anEvent } from "../../support/eventstoredb/server.ts";
 import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";

@@ -9,7 +9,7 @@ test("names the command that installs the client when it is not there", async ()
         return next(specifier.replace("@eventstore/db-client", "@eventstore/not-there"), context);
       },
     });
-    const { openStore } = await import(${JSON.stringify(new URL("../../../src/open-store.ts", import.meta.url).href)});
+    const { openStore } = await import(${JSON.stringify(new URL("../../../src/conversation/open-store.ts", import.meta.url).href)});
     await openStore("esdb://127.0.0.1:1?tls=false").catch((error) => console.log(error.code, error.message));
   `;
   const said = await outputOf(["--input-type=module", "--eval", script]);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { StoreReplacedError } from "../../../src/log/ports/store-errors.ts";
 import type { EventStoreDbStore } from "../../../src/stores/eventstoredb/open.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import type { EventStoreDbServer } from "../../support/eventstoredb/server.ts";
 import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";
 

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { all, appendPrepared, headAfter, jsonText, prepared } from "../../../src/contracts/prepared.ts";
 import { comparePositions, type StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import {
   EventTooLargeError,
@@ -7,6 +6,7 @@ import {
   StoreNotFoundError,
   StoreTooNewError,
 } from "../../../src/log/ports/store-errors.ts";
+import { all, appendPrepared, headAfter, jsonText, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { anEvent } from "../../support/eventstoredb/server.ts";
 import { describeSnapshots, describeViews } from "../../support/stores/contract.ts";
 import { opened, startServer, withSetting } from "../../support/stores/eventstoredb-opened.ts";

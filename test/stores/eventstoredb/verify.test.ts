@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { prepared } from "../../../src/contracts/prepared.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { StoreCorruptedError } from "../../../src/log/ports/store-errors.ts";
-import { openStore } from "../../../src/open-store.ts";
+import { prepared } from "../../../src/testing/contracts/prepared.ts";
 import { anEvent } from "../../support/eventstoredb/server.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
 

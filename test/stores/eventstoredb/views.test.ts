@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { expect, test } from "vitest";
-import { appendPrepared } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { defaultViewsPath } from "../../../src/stores/eventstoredb/views.ts";
+import { appendPrepared } from "../../../src/testing/contracts/prepared.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
-import { openEvents } from "../../../src/open-events.ts";
+import { openEvents } from "../../../src/stores/open-events.ts";
 import { isPostgresAddress, parsePostgresAddress } from "../../../src/stores/postgres/address.ts";
 
 describe("an address of Postgres", () => {

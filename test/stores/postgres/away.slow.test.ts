@@ -1,13 +1,13 @@
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { createStore } from "../../../src/entries/store.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { isLong } from "../../support/cases.ts";
 import { gated } from "../../support/gates.ts";
 import { createEmptyStores, opened } from "../../support/stores/postgres-opened.ts";

@@ -1,6 +1,5 @@
 import { createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import {
   StoreCorruptedError,
   StoreNotFoundError,
@@ -9,6 +8,7 @@ import {
   StoreUnavailableError,
 } from "../../../src/log/ports/store-errors.ts";
 import { initPostgresStore } from "../../../src/stores/postgres/setup.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { outputOf } from "../../support/process.ts";
 import { hasPgbouncer, startPgbouncer } from "../../support/stores/pgbouncer.ts";
 import {
@@ -315,7 +315,7 @@ test("names the command that installs the client when it is not there", async ()
   const script = `
     import { registerHooks } from "node:module";
     registerHooks({ resolve: (name, context, next) => next(name === "pg" ? "pg-not-there" : name, context) });
-    const { openStore } = await import(${JSON.stringify(new URL("../../../src/open-store.ts", import.meta.url).href)});
+    const { openStore } = await import(${JSON.stringify(new URL("../../../src/conversation/open-store.ts", import.meta.url).href)});
     await openStore("postgres://127.0.0.1:1/app").catch((error) => console.log(error.code, error.message));
   `;
   const said = await outputOf(["--input-type=module", "--eval", script]);

@@ -1,12 +1,12 @@
 import { createServer, connect as dial, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { createProjector } from "../../../src/log/read-models/projector.ts";
 import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { conversationList } from "../../../src/projections/views/conversation-list.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { createPageSize } from "../../../src/stores/postgres/read.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { cases, firstSeed, isLong, isRound } from "../../support/cases.ts";
 import { startAside } from "../../support/process.ts";
 import { rowsFromScratch, rowsOf } from "../../support/read-models/rows.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import { grantPostgresRoles } from "../../../src/stores/postgres/setup.ts";
+import { all, appendPrepared } from "../../../src/testing/contracts/prepared.ts";
 import { isLong, isRound, partOf } from "../../support/cases.ts";
 import { outputOf } from "../../support/process.ts";
 import {

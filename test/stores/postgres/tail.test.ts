@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { prepared } from "../../../src/contracts/prepared.ts";
 import type { StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { parsePostgresAddress } from "../../../src/stores/postgres/address.ts";
 import { createTail, follow } from "../../../src/stores/postgres/tail.ts";
+import { prepared } from "../../../src/testing/contracts/prepared.ts";
 
 /** A log in memory, whose next page can be held back. */
 function createLog() {

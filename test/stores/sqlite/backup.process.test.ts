@@ -12,7 +12,6 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { all, appendPrepared, headAfter, jsonText, withoutPosition } from "../../../src/contracts/prepared.ts";
 import {
   StoreCorruptedError,
   StoreNotFoundError,
@@ -22,6 +21,7 @@ import {
 import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { backUpStore, restoreStore } from "../../../src/stores/sqlite/backup.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, appendPrepared, headAfter, jsonText, withoutPosition } from "../../../src/testing/contracts/prepared.ts";
 import { startAside } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 

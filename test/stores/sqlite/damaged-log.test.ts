@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { all, appendPrepared, headAfter } from "../../../src/contracts/prepared.ts";
 import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, appendPrepared, headAfter } from "../../../src/testing/contracts/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const streams = ["notes-a", "notes-b", "notes-c"];

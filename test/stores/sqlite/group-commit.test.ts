@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { jsonText, prepared } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { createAppend } from "../../../src/stores/sqlite/append.ts";
 import { storeError } from "../../../src/stores/sqlite/errors.ts";
@@ -12,6 +11,7 @@ import {
 } from "../../../src/stores/sqlite/group-commit.ts";
 import { openDatabase } from "../../../src/stores/sqlite/open.ts";
 import { realTime, type Time } from "../../../src/stores/time.ts";
+import { jsonText, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 test("shares a transaction among the appends of one turn, and makes none wait for the next", async () => {

@@ -1,10 +1,10 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import type { Head } from "../../../src/log/ports/event-store.ts";
 import { parseHeads } from "../../../src/stores/saved-heads.ts";
 import { backUpStore, restoreStore } from "../../../src/stores/sqlite/backup.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, appendPrepared } from "../../../src/testing/contracts/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => `notes-${n}`);

@@ -1,9 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import type { AppendResult } from "../../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { createViews } from "../../../src/stores/eventstoredb/views.ts";
 import { createAppend } from "../../../src/stores/sqlite/append.ts";
 import { storeError } from "../../../src/stores/sqlite/errors.ts";
@@ -12,6 +11,7 @@ import { patiently } from "../../../src/stores/sqlite/guarded.ts";
 import { openDatabase } from "../../../src/stores/sqlite/open.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import type { Time } from "../../../src/stores/time.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const key = { stream: "conversation-1", projection: "turn", version: 1 };

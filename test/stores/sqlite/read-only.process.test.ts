@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
-import { all, appendPrepared, headAfter } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { openImmutable } from "../../../src/stores/sqlite/immutable-reader.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, appendPrepared, headAfter } from "../../../src/testing/contracts/prepared.ts";
 import { useDemoStore } from "../../support/cli/demo-store.ts";
 import { asReader, readAs } from "../../support/cli/read-as.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

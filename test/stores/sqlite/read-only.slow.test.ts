@@ -1,8 +1,8 @@
 import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { expect } from "vitest";
-import { appendPrepared } from "../../../src/contracts/prepared.ts";
-import { openStore } from "../../../src/open-store.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { appendPrepared } from "../../../src/testing/contracts/prepared.ts";
 import { turnlogHere } from "../../support/cli/command.ts";
 import { useDemoStore } from "../../support/cli/demo-store.ts";
 import { asReader, readAs } from "../../support/cli/read-as.ts";

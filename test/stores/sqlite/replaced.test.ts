@@ -1,10 +1,10 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { all, appendPrepared, prepared } from "../../../src/contracts/prepared.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { StoreReplacedError } from "../../../src/log/ports/store-errors.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, appendPrepared, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 /** What may become of a store's file while a process has it open, and what that process is told. */

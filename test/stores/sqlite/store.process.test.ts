@@ -1,9 +1,9 @@
 import { chmodSync } from "node:fs";
 import { expect, test } from "vitest";
-import { all } from "../../../src/contracts/prepared.ts";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import type { EventStore, Head, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all } from "../../../src/testing/contracts/prepared.ts";
 import { cases } from "../../support/cases.ts";
 import { type Aside, outputOf, startAside, supportFile } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { isActor } from "../../../src/domain/actor.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import {
@@ -12,6 +11,7 @@ import {
 } from "../../../src/log/ports/store-errors.ts";
 import { setUp } from "../../../src/stores/sqlite/schema.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import {
   describeErasure,
   describeEventStore,

@@ -9,7 +9,7 @@ import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted-answer.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { damages } from "../log/damaged-copy.ts";
 import { createDamagingStore } from "../log/damaging-store.ts";
 import { createWorkshop, eventsOf, type Workshop } from "../workshop.ts";

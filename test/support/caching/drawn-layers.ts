@@ -7,7 +7,7 @@ import { tool } from "../../../src/engine/ports/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { cacheAuthorOf } from "../../../src/projections/views/cache-author.ts";
 import type { CacheVerdict } from "../../../src/reference-server/server.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { type CachedProvider, type CachedWorld, minute } from "./cached-world.ts";
 
 /** A request: what turnlog concludes, what the server decided, and who changed something before it, as the test knows. */

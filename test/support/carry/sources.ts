@@ -1,10 +1,10 @@
-import { all, prepared, withoutPosition } from "../../../src/contracts/prepared.ts";
 import type { ConversationId } from "../../../src/domain/ids.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import type { DataEncoding } from "../../../src/log/codec/data.ts";
 import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { createMemoryStore, type MemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, prepared, withoutPosition } from "../../../src/testing/contracts/prepared.ts";
 import { createSoundStore } from "../audit/sound-store.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
 

@@ -1,4 +1,4 @@
-import { openStore } from "../../../src/open-store.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { engine } from "./background-stack.ts";
 import "../keep-compiled.ts";
 

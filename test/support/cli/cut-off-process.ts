@@ -1,6 +1,6 @@
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { engine } from "./cut-off-stack.ts";
 import "../keep-compiled.ts";
 

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { built } from "../process.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";

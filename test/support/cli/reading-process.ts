@@ -8,7 +8,7 @@ import { execute } from "../../../src/cli/program.ts";
 const [path = "", ...commands] = process.argv.slice(2);
 // All that is loaded on demand, while this user may still read it wherever it lies.
 for (const { load } of commandsByName.values()) await load();
-await import("../../../src/open-store.ts");
+await import("../../../src/conversation/open-store.ts");
 await import("../../../src/stores/sqlite/store.ts");
 const nobody = 65_534;
 if (process.getuid?.() === 0) process.setuid?.(nobody);

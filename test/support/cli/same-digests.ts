@@ -1,16 +1,16 @@
 import { expect, onTestFinished } from "vitest";
 import { playDemo } from "../../../src/cli/demo/play.ts";
 import { answerAsTravelAgent } from "../../../src/cli/demo/travel-agent.ts";
-import { all } from "../../../src/contracts/prepared.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { createEventIds } from "../../../src/log/codec/ids.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { conversationView } from "../../../src/projections/views/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { startReferenceServer } from "../../../src/reference-server/server.ts";
+import { all } from "../../../src/testing/contracts/prepared.ts";
 import { viewDigest } from "../view-digest.ts";
 
 /** 1 March 2026, 12:00 UTC, and each time that it is asked a millisecond later. */

@@ -9,7 +9,7 @@ import {
   type ScriptedItem,
 } from "../../../src/reference-server/server.ts";
 import { sortedText } from "../../../src/reference-server/wire.ts";
-import { blockOf, type Part, type Role } from "../../../src/rehearsal/entries.ts";
+import { blockOf, type Part, type Role } from "../../../src/testing/rehearsal/entries.ts";
 import { interruptions } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";
 import type { Said } from "./truth.ts";

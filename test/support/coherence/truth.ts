@@ -1,7 +1,7 @@
 import { type Expected, expectedReading } from "../../../src/reference-server/server.ts";
-import type { Entry, Part, Role } from "../../../src/rehearsal/entries.ts";
-import { expectedOf, type Expected as Told } from "../../../src/rehearsal/expected.ts";
-import { withoutElsewhere } from "../../../src/rehearsal/read-otherwise.ts";
+import type { Entry, Part, Role } from "../../../src/testing/rehearsal/entries.ts";
+import { expectedOf, type Expected as Told } from "../../../src/testing/rehearsal/expected.ts";
+import { withoutElsewhere } from "../../../src/testing/rehearsal/read-otherwise.ts";
 
 /** A response of the model, by the number that the test gave it, and an item's place among its items. */
 type Group = { readonly response: number; readonly index: number; readonly size: number };

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
-import { all, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { EventStore, Head, PreparedAppend } from "../../../src/log/ports/event-store.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { openEventStoreDb } from "../../../src/stores/eventstoredb/store.ts";
+import { all, headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { createRandom, type Random } from "../coherence/random.ts";
 import {
   anEvent,

@@ -1,10 +1,10 @@
 import { expect } from "vitest";
-import { all, prepared } from "../../../src/contracts/prepared.ts";
 import { createEventLog } from "../../../src/log/codec/event-log.ts";
 import { createEventIds } from "../../../src/log/codec/ids.ts";
 import { type EventStore, envelopeAt, type Head } from "../../../src/log/ports/event-store.ts";
 import { serverEventOf } from "../../../src/stores/eventstoredb/envelope.ts";
 import { openEventStoreDb } from "../../../src/stores/eventstoredb/store.ts";
+import { all, prepared } from "../../../src/testing/contracts/prepared.ts";
 import type { EventStoreDbServer, ProposedEvent, StoredEvent } from "../eventstoredb/server.ts";
 
 const streams = ["conversation-cnv_a", "conversation-cnv_b"] as const;

@@ -12,8 +12,8 @@ import {
   type Next,
 } from "../../../src/engine/ports/middleware.ts";
 import { type Tool, type ToolContext, tool } from "../../../src/engine/ports/tool.ts";
-import type { McpClient } from "../../../src/mcp/mcp-client.ts";
-import { mcpTools } from "../../../src/mcp/mcp-tools.ts";
+import type { McpClient } from "../../../src/integrations/mcp/mcp-client.ts";
+import { mcpTools } from "../../../src/integrations/mcp/mcp-tools.ts";
 import { numberOf, type Thinking } from "./thinking-providers.ts";
 
 /** What tools and effects have done in the world, by idempotency key: it outlives every process. */

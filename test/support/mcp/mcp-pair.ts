@@ -2,8 +2,8 @@ import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import type { McpServer } from "@modelcontextprotocol/server";
 import { onTestFinished } from "vitest";
 import type { Tool, ToolContext } from "../../../src/engine/ports/tool.ts";
-import type { McpClient } from "../../../src/mcp/mcp-client.ts";
-import { type McpToolsOptions, mcpTools } from "../../../src/mcp/mcp-tools.ts";
+import type { McpClient } from "../../../src/integrations/mcp/mcp-client.ts";
+import { type McpToolsOptions, mcpTools } from "../../../src/integrations/mcp/mcp-tools.ts";
 import { createMcpServer, type McpDeeds, type McpServerOptions } from "./mcp-server.ts";
 
 export type McpPair = {

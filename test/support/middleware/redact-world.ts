@@ -15,9 +15,9 @@ import {
   type ScriptedAnswer,
   startReferenceServer,
 } from "../../../src/reference-server/server.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
-import { createRequestJudge } from "../../../src/rehearsal/request-judge.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
+import { createRequestJudge } from "../../../src/testing/rehearsal/request-judge.ts";
 
 /** Every secret says which conversation it is of: `zq7.x3` is the third one of the seventh. No random id has a dot, so none looks like one. */
 const marks = /zq(\d+)\.x\d+/g;

@@ -39,16 +39,16 @@ export const outsideFaults: readonly PlantedFault[] = [
   },
   {
     of: "a call that may have run is made again over a new connection",
-    file: "mcp/connection.ts",
+    file: "integrations/mcp/connection.ts",
     find: '(calling.isIdempotent && failure.outcome === "unknown")',
     put: 'failure.outcome === "unknown"',
-    suite: "mcp/mcp-failures",
+    suite: "integrations/mcp/mcp-failures",
   },
   {
     of: "a tool that its server changed is called over a new connection",
-    file: "mcp/connection.ts",
+    file: "integrations/mcp/connection.ts",
     find: "digestOf(now) !== digestOf(tool)",
     put: "false",
-    suite: "mcp/mcp-failures",
+    suite: "integrations/mcp/mcp-failures",
   },
 ];

@@ -28,7 +28,7 @@ export const providerFaults: readonly PlantedFault[] = [
     file: "providers/chat/chat-answer.ts",
     find: '...(isFilledText(refusal) ? [saidDraft([{ type: "refusal", refusal }])] : []),',
     put: "",
-    suite: "rehearsal/providers",
+    suite: "testing/rehearsal/providers",
   },
   {
     of: "reasoning tokens of Chat Completions are not counted",
@@ -77,7 +77,7 @@ export const providerFaults: readonly PlantedFault[] = [
     file: "providers/chat/chat-messages.ts",
     find: 'role === "developer" && dialect.isOpenai !== true ? "system" : role;',
     put: "role;",
-    suite: "rehearsal/providers",
+    suite: "testing/rehearsal/providers",
   },
   {
     of: "a call goes out under an id that the server refuses",

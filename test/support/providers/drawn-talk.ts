@@ -14,7 +14,7 @@ import type {
   ReferenceServer,
   ReferenceServerOptions,
 } from "../../../src/reference-server/server.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { type CachedFront, sendCached } from "../reference-server/cached-fronts.ts";
 
 /** A wire whose prompt cache is rehearsed: a front, its codec, and what its settings can say. */

@@ -1,5 +1,5 @@
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 
 // Opens two WebSockets, asks on one, says the answer, and leaves both open: neither engines nor store are disposed of.

@@ -1,10 +1,10 @@
-import { all } from "../../../src/contracts/prepared.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { ProjectedView } from "../../../src/log/read-models/projected-view.ts";
 import { createRowProjector, type RowProjector } from "../../../src/log/read-models/row-projector.ts";
 import type { Projection } from "../../../src/projections/projection.ts";
 import { createMemoryViews } from "../../../src/stores/memory/views.ts";
+import { all } from "../../../src/testing/contracts/prepared.ts";
 
 /** All that readers see of a projection. */
 export const rowsOf = <View>(projector: RowProjector<View>): Promise<readonly ProjectedView<View>[]> =>

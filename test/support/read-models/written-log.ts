@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
-import { headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { ConversationEvent } from "../../../src/domain/events/event.ts";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import type { Envelope, EventStore, Head } from "../../../src/log/ports/event-store.ts";
+import { headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import {
   appended,
   json,

@@ -1,4 +1,4 @@
-import type { ChatDocument } from "../../../src/rehearsal/chat-format.ts";
+import type { ChatDocument } from "../../../src/testing/rehearsal/chat-format.ts";
 
 const called = (id: string, name: string) => ({
   id,

@@ -1,4 +1,4 @@
-import type { RehearsalOptions } from "../../../src/rehearsal/rehearse.ts";
+import type { RehearsalOptions } from "../../../src/testing/rehearsal/rehearse.ts";
 
 /** Ways in which a generated conversation is edited while it is played. */
 export const mixes: readonly Partial<RehearsalOptions>[] = [

@@ -1,11 +1,11 @@
 import { expect } from "vitest";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
-import type { ChatDocument } from "../../../src/rehearsal/chat-format.ts";
-import { generateDocuments } from "../../../src/rehearsal/generate.ts";
-import type { Incoherence } from "../../../src/rehearsal/play.ts";
-import type { RehearsalParts, RehearsalServer } from "../../../src/rehearsal/ports.ts";
-import { rehearsalParts } from "../../../src/rehearsal/reference-parts.ts";
-import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../../src/rehearsal/rehearse.ts";
+import type { ChatDocument } from "../../../src/testing/rehearsal/chat-format.ts";
+import { generateDocuments } from "../../../src/testing/rehearsal/generate.ts";
+import type { Incoherence } from "../../../src/testing/rehearsal/play.ts";
+import type { RehearsalParts, RehearsalServer } from "../../../src/testing/rehearsal/ports.ts";
+import { rehearsalParts } from "../../../src/testing/rehearsal/reference-parts.ts";
+import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../../src/testing/rehearsal/rehearse.ts";
 
 export const quiet: RehearsalOptions = {
   seed: "1",

@@ -2,16 +2,16 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { Engine } from "../../../src/engine/options/engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { externalTool, type Tool, tool } from "../../../src/engine/ports/tool.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
-import { openStore } from "../../../src/open-store.ts";
 import type { Waiting } from "../../../src/projections/views/waiting.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { counting, type holdAt } from "../faults/crash-world.ts";
 
 /** Above this, a refund needs approval. */

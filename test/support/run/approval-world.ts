@@ -15,9 +15,9 @@ import {
   type ScriptedAnswer,
   type ScriptedItem,
 } from "../../../src/reference-server/server.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
-import { createRequestJudge, type RequestJudge } from "../../../src/rehearsal/request-judge.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
+import { createRequestJudge, type RequestJudge } from "../../../src/testing/rehearsal/request-judge.ts";
 
 /** Above this, a refund needs approval. */
 const limit = 50;

@@ -1,5 +1,5 @@
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { endless } from "../gates.ts";
 import "../keep-compiled.ts";
 

@@ -1,8 +1,8 @@
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { createStore } from "../../../src/conversation/open-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { thisProcess } from "../../../src/log/writer/owner.ts";
-import { createStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { openWithPace } from "../../../src/stores/eventstoredb/open.ts";
 import "../keep-compiled.ts";

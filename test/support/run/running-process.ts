@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import "../keep-compiled.ts";
 

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 
 /** A thread that runs a conversation of a store; it says `began`, and its model answers when it is told to. */

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
-import { headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { Head } from "../../../src/log/ports/event-store.ts";
-import { openEvents } from "../../../src/open-events.ts";
+import { openEvents } from "../../../src/stores/open-events.ts";
+import { headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 import "../keep-compiled.ts";
 
 /**

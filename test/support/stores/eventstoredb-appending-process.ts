@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
-import { headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { Head } from "../../../src/log/ports/event-store.ts";
 import { openEventStoreDb } from "../../../src/stores/eventstoredb/store.ts";
+import { headAfter, prepared } from "../../../src/testing/contracts/prepared.ts";
 
 /**
  * A process of its own that appends to shared streams until it was in time so many times, and says what was

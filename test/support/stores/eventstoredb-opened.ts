@@ -1,11 +1,11 @@
 import { onTestFinished } from "vitest";
-import { type PreparedOptions, prepared } from "../../../src/contracts/prepared.ts";
 import type { EventStore, PreparedAppend } from "../../../src/log/ports/event-store.ts";
 import { serverEventOf } from "../../../src/stores/eventstoredb/envelope.ts";
 import type { EventStoreDbOptions, EventStoreDbStore } from "../../../src/stores/eventstoredb/open.ts";
 import { openWithPace } from "../../../src/stores/eventstoredb/open.ts";
 import { openEventStoreDb } from "../../../src/stores/eventstoredb/store.ts";
 import type { LeasePace } from "../../../src/stores/leases/lease-watch.ts";
+import { type PreparedOptions, prepared } from "../../../src/testing/contracts/prepared.ts";
 import {
   type EventStoreDbServer,
   type EventStoreDbServerOptions,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { expect } from "vitest";
-import { all, headAfter, newStream, prepared } from "../../../src/contracts/prepared.ts";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import {
   comparePositions,
@@ -13,6 +12,7 @@ import {
 import { StoreUnavailableError } from "../../../src/log/ports/store-errors.ts";
 import { appendCall } from "../../../src/stores/postgres/append.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { all, headAfter, newStream, prepared } from "../../../src/testing/contracts/prepared.ts";
 import { createRandom, type Random } from "../coherence/random.ts";
 import { schemaOf, sql } from "./postgres-opened.ts";
 import type { PostgresServer } from "./postgres-server.ts";

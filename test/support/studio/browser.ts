@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type OpenStoreOptions, openStore } from "../../../src/conversation/open-store.ts";
 import type { Engine } from "../../../src/engine/options/engine.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import { type OpenStoreOptions, openStore } from "../../../src/open-store.ts";
 import { guarded } from "../../../src/studio/guard.ts";
 import { LabReport } from "../../../src/studio/lab-report.ts";
 import { type Listening, listen } from "../../../src/studio/listen.ts";

@@ -1,4 +1,4 @@
-import { openStore } from "../../../src/open-store.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { type Studio, type StudioOptions, studioOver } from "../../../src/studio/studio.ts";
 
 /** The handler of the studio over a store, and a way to ask it. */

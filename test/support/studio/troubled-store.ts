@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { openStore } from "../../../src/open-store.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 
 /** What a text could do to a page that took it for HTML, to a terminal, or to a reader. */
 export const hostile = [

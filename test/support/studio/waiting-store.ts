@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { openStore } from "../../../src/conversation/open-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { Engine } from "../../../src/engine/options/engine.ts";
 import { externalTool, tool } from "../../../src/engine/ports/tool.ts";
-import { openStore } from "../../../src/open-store.ts";
 import { type ScriptedAnswer, type ScriptedAnswerer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { calling } from "../run/tool-runs.ts";
 

@@ -9,8 +9,8 @@ import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { externalTool, tool } from "../../../src/engine/ports/tool.ts";
 import type { TracingConfig } from "../../../src/engine/tracing/tracing.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { memoryTracer } from "./tracer.ts";
 
 const actions = [

@@ -17,9 +17,9 @@ import {
   reasoning,
   type ScriptedAnswer,
 } from "../../../src/reference-server/server.ts";
-import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
-import { createRequestJudge, type RequestJudge } from "../../../src/rehearsal/request-judge.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
+import { createRequestJudge, type RequestJudge } from "../../../src/testing/rehearsal/request-judge.ts";
 import { type Chat, createChat } from "../../../src/web/create-chat.ts";
 import type { LiveChannel } from "../../../src/web/live-channel.ts";
 import { Page, withoutPageIds } from "./page.ts";

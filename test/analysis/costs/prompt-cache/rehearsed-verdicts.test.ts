@@ -14,7 +14,7 @@ import {
   type CacheVerdict as ServerVerdict,
   startReferenceServer,
 } from "../../../../src/reference-server/server.ts";
-import { drawFrom } from "../../../../src/rehearsal/draw.ts";
+import { drawFrom } from "../../../../src/testing/rehearsal/draw.ts";
 import { isTelling, seeds } from "../../../support/cases.ts";
 import { type CachedWire, drawnFacts, drawnTalk } from "../../../support/providers/drawn-talk.ts";
 import { cachedFronts } from "../../../support/reference-server/cached-fronts.ts";
