@@ -101,7 +101,8 @@ function readBack(documents, store, command) {
 
 /** Output and exit code of a command. */
 function outcomeOf(tree, words) {
-  const program = join(tree, "dist/cli/main.js");
+  const { bin } = JSON.parse(readFileSync(join(tree, "package.json"), "utf8"));
+  const program = join(tree, bin.turnlog);
   try {
     const options = { encoding: "utf8", maxBuffer: 2 ** 28, stdio: ["ignore", "pipe", "ignore"] };
     return execFileSync(process.execPath, [program, ...words], options);

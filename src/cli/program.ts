@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Argument, Command, CommanderError } from "commander";
 import { printable } from "../base/printable.ts";
+import { packageFolder } from "../studio/page-folder.ts";
 import { type CommandDefinition, type CommandFamily, perform } from "./command.ts";
 import { commandGroups } from "./command-list.ts";
 import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted, settingsIn } from "./context.ts";
@@ -190,9 +192,7 @@ function hintFor(refusal: string): string | null {
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 function version(): string {
-  // Beside src in a checkout and beside dist in a package.
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  const manifest: unknown = JSON.parse(text);
+  const manifest: unknown = JSON.parse(readFileSync(join(packageFolder(), "package.json"), "utf8"));
   const found = typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : null;
   return typeof found === "string" ? found : "unknown";
 }
