@@ -9,14 +9,14 @@ const processes = "test/**/*.process.test.ts";
 const documents = "test/docs/**/*.test.ts";
 /** What takes long, and of which a short form is elsewhere: `npm run test:slow`. */
 const slow = ["test/package/**/*.test.ts", "test/**/*.slow.test.ts"];
-const browsers = "test/{studio,web}/**/*.browser.test.ts";
-const withoutBrowser = "test/studio/**/*.no-browser.test.ts";
+const browsers = "test/apps/{studio,web}/**/*.browser.test.ts";
+const withoutBrowser = "test/apps/studio/**/*.no-browser.test.ts";
 const planted = "test/**/*.planted.test.ts";
 /** What takes long and starts no process: `npm run test:quick` does without. */
 const notQuick = [
   "test/{coherence,faults,replay,testing/rehearsal}/**",
   "test/stores/eventstoredb/**",
-  "test/{engine/run/append-plan,stores/sqlite/damaged-log,cli/same-digests,providers/every-provider,providers/claude-cli/claude-cli,providers/responses/background}.test.ts",
+  "test/{engine/run/append-plan,stores/sqlite/damaged-log,apps/cli/same-digests,providers/every-provider,providers/claude-cli/claude-cli,providers/responses/background}.test.ts",
 ];
 
 // `vitest run --mode quick` is for the minute after a change, and `--mode long` for the runs that take hours; tests and the processes they start

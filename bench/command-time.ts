@@ -8,7 +8,7 @@ export const buildDist = (): Promise<void> => build({ ifStale: true, declaration
 
 /** Processor time of one call of the command, in seconds; call `buildDist` first. */
 export const secondsOf = (path: string, words: readonly string[]): number =>
-  secondsOfNode([join(dist, "cli/main.js"), "--store", `sqlite:${path}`, ...words]);
+  secondsOfNode([join(dist, "apps/cli/main.js"), "--store", `sqlite:${path}`, ...words]);
 
 /** Processor time of a Node process with these arguments, which reports it at its end. */
 export function secondsOfNode(words: readonly string[]): number {

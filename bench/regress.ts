@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compareInThreads } from "../src/cli/regress/thread-pool.ts";
+import { compareInThreads } from "../src/apps/cli/regress/thread-pool.ts";
 import { openStore } from "../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/options/create-engine.ts";

@@ -1,5 +1,5 @@
+import { type Studio, studioOver } from "../src/apps/studio/studio.ts";
 import type { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { type Studio, studioOver } from "../src/studio/studio.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { parseStored } from "./json-parse.ts";
 import type { BenchRow } from "./row.ts";

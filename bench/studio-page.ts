@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
+import { listen } from "../src/apps/studio/listen.ts";
+import { pageFiles } from "../src/apps/studio/page-files.ts";
+import { studioOver } from "../src/apps/studio/studio.ts";
 import type { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { listen } from "../src/studio/listen.ts";
-import { pageFiles } from "../src/studio/page-files.ts";
-import { studioOver } from "../src/studio/studio.ts";
 import { browserPath } from "../test/support/studio/browser-path.ts";
 import { type BenchRow, summary } from "./row.ts";
 

@@ -1,9 +1,9 @@
+import { type Chat, createChat } from "../src/apps/web/create-chat.ts";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/options/create-engine.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
-import { type Chat, createChat } from "../src/web/create-chat.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
 import { chat, textOf } from "./sample.ts";

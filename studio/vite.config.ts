@@ -9,8 +9,7 @@ export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: join(import.meta.dirname, "../dist/studio"),
-    // The declarations of `src/studio` are there as well.
-    emptyOutDir: false,
+    emptyOutDir: true,
     target: "es2023",
     modulePreload: false,
     assetsInlineLimit: 0,

@@ -106,7 +106,7 @@ type Manifest = {
 
 /** The processes and threads that the package starts by path. */
 const programs = {
-  "cli/regress-thread": "src/cli/regress-thread.ts",
+  "apps/cli/regress-thread": "src/apps/cli/regress-thread.ts",
   "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts",
   "stores/eventstoredb/lease-thread": "src/stores/eventstoredb/lease-thread.ts",
   "stores/postgres/lease-thread": "src/stores/postgres/lease-thread.ts",
@@ -118,8 +118,8 @@ const programs = {
  * demand.
  */
 const starts = {
-  help: ["src/cli/program.ts"],
-  list: ["src/cli/commands/ls.ts", "src/stores/open-events.ts", "src/stores/sqlite/store.ts"],
+  help: ["src/apps/cli/program.ts"],
+  list: ["src/apps/cli/commands/ls.ts", "src/stores/open-events.ts", "src/stores/sqlite/store.ts"],
   turnlog: ["src/index.ts"],
 };
 

@@ -7,10 +7,10 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { listen } from "../src/apps/studio/listen.ts";
+import { pageFiles } from "../src/apps/studio/page-files.ts";
+import { studioOver } from "../src/apps/studio/studio.ts";
 import { openStore } from "../src/conversation/open-store.ts";
-import { listen } from "../src/studio/listen.ts";
-import { pageFiles } from "../src/studio/page-files.ts";
-import { studioOver } from "../src/studio/studio.ts";
 import { browserPath } from "../test/support/studio/browser-path.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -25,7 +25,7 @@ const pictures = [
 ] as const;
 
 try {
-  execFileSync(process.execPath, [join(root, "src/cli/main.ts"), "demo", "-q", "--store", address]);
+  execFileSync(process.execPath, [join(root, "src/apps/cli/main.ts"), "demo", "-q", "--store", address]);
   await using store = await openStore(address);
   const id = (await store.list()).conversations[0]?.id ?? "";
   const studio = studioOver(

@@ -10,4 +10,4 @@ export {
   type Variable,
   type Wire,
   type WithVariables,
-} from "../config/config.ts";
+} from "../apps/config/config.ts";

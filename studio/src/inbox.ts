@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { InboxDocument, InboxItem } from "../../src/studio/inbox-documents.ts";
+import type { InboxDocument, InboxItem } from "../../src/apps/studio/inbox-documents.ts";
 import { changes, stores } from "./live.ts";
 import { load, SourceError } from "./source.ts";
 

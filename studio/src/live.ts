@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { ChangesDocument } from "../../src/studio/page-documents.ts";
+import type { ChangesDocument } from "../../src/apps/studio/page-documents.ts";
 import { load } from "./source.ts";
 
 /** How often a visible tab asks what is new, and how often once the studio does not answer. */

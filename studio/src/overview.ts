@@ -10,7 +10,7 @@ import {
   type RequestsPage,
   type StripRequest,
   verdicts,
-} from "../../src/studio/page-documents.ts";
+} from "../../src/apps/studio/page-documents.ts";
 import { load, SourceError } from "./source.ts";
 
 /** A conversation as its page has it. What has not come yet has its place, so that nothing moves when it comes. */

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ErrorDocument } from "../../src/studio/page-documents.ts";
+import type { ErrorDocument } from "../../src/apps/studio/page-documents.ts";
 
 /** What a request of the page failed with. */
 export class SourceError extends Error {

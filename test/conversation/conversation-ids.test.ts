@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { findConversation } from "../../src/cli/find.ts";
-import { parsePlace } from "../../src/cli/revision.ts";
+import { findConversation } from "../../src/apps/cli/find.ts";
+import { parsePlace } from "../../src/apps/cli/revision.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema, conversationOfBlob } from "../../src/domain/ids.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";

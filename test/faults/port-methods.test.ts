@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
-import { findConversation } from "../../src/cli/find.ts";
+import { findConversation } from "../../src/apps/cli/find.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";

@@ -33,9 +33,10 @@ const upward: readonly Planted[] = folders.flatMap((folder) => {
 
 /** A file for each other way to break the rules: the rule that has to report it, where it stands, what it says. */
 const planted: readonly Planted[] = [
-  ["cli-imports-down-only", "src/cli/top.ts", 'import "../index.ts";'],
-  ["index-ts-imports-down-only", "src/index.ts", 'import "./cli/plain.ts";'],
-  ["testing-contracts-imports-down-only", "src/testing/contracts/up.ts", 'import "../../cli/plain.ts";'],
+  ["apps-cli-imports-down-only", "src/apps/cli/top.ts", 'import "../../index.ts";'],
+  ["index-ts-imports-down-only", "src/index.ts", 'import "./entries/plain.ts";'],
+  ["entries-imports-down-only", "src/entries/top.ts", 'import "../index.ts";'],
+  ["testing-contracts-imports-down-only", "src/testing/contracts/up.ts", 'import "../../apps/cli/plain.ts";'],
   ["every-file-has-a-floor", "src/engine/stray.ts", 'import "../base/plain.ts";'],
   ["judge-shares-nothing", "src/reference-server/judge.ts", 'export type { Plain } from "../base/plain.ts";'],
   ["truth-shares-nothing", "src/testing/rehearsal/expected.ts", 'import "../../domain/plain.ts";'],

@@ -36,7 +36,7 @@ test("the tarball holds what was built, the licence, the README and the document
   expect(files).toContain("dist/studio/page.js");
   expect(files.filter((file) => /\b(test|bench|examples|scratch)\b/.test(file))).toEqual([]);
   expect(files.filter((file) => file.startsWith("docs/") && !file.endsWith(".md"))).toEqual([]);
-  expect(files).toContain("dist/cli/main.js");
+  expect(files).toContain("dist/apps/cli/main.js");
 });
 
 test("no packed file tells where it was built, and no code imports a source", async () => {

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../../src/apps/cli/demo/agent.ts";
+import { answerAsTravelAgent } from "../../src/apps/cli/demo/travel-agent.ts";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
-import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../../src/cli/demo/agent.ts";
-import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
 import { system } from "../../src/domain/make-block.ts";

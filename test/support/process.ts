@@ -104,7 +104,7 @@ export async function outputOf(words: readonly string[], options: ProcessOptions
 export const built = join(import.meta.dirname, "../../dist-test");
 
 /** The command, as it was built for the tests. */
-export const commandFile = join(built, "cli/main.js");
+export const commandFile = join(built, "apps/cli/main.js");
 
 /** Where a program of test/support was built, by the name of its source from there. */
 export const supportFile = (name: string): string =>

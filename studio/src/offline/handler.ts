@@ -1,4 +1,4 @@
 /** What the page takes from the studio's handler when it runs in the page. */
-export { bundledStudio } from "../../../src/studio/bundled-studio.ts";
+export { bundledStudio } from "../../../src/apps/studio/bundled-studio.ts";
 export { addCodecs } from "./codecs.ts";
 export { nodeGlobals } from "./node-globals.ts";

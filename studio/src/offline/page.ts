@@ -1,4 +1,4 @@
-import type { Studio } from "../../../src/studio/studio.ts";
+import type { Studio } from "../../../src/apps/studio/studio.ts";
 import { readFrom } from "../source.ts";
 import type * as Handler from "./handler.ts";
 

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { AuditDocument } from "../../../src/studio/audit-documents.ts";
+import type { AuditDocument } from "../../../src/apps/studio/audit-documents.ts";
 import { counted } from "../format.ts";
 import { useCommands } from "../keys.ts";
 import { changes } from "../live.ts";

@@ -1,4 +1,4 @@
-import type { BiographyDocument, BiographyStep } from "../../../src/studio/biography-documents.ts";
+import type { BiographyDocument, BiographyStep } from "../../../src/apps/studio/biography-documents.ts";
 import { bytes, counted, dateAndTime, grouped } from "../format.ts";
 import { useCommands } from "../keys.ts";
 import { hueOf } from "../layers.ts";

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import type { z } from "zod";
-import type { cacheDocument } from "../../../src/documents/caching.ts";
-import type { billDocument } from "../../../src/documents/stores.ts";
-import type { MissesDocument } from "../../../src/studio/misses-document.ts";
-import type { StoreDocument } from "../../../src/studio/page-documents.ts";
+import type { cacheDocument } from "../../../src/apps/documents/caching.ts";
+import type { billDocument } from "../../../src/apps/documents/stores.ts";
+import type { MissesDocument } from "../../../src/apps/studio/misses-document.ts";
+import type { StoreDocument } from "../../../src/apps/studio/page-documents.ts";
 import { useCommands } from "../keys.ts";
 import { changes } from "../live.ts";
 import { Figures, Notes } from "../parts/cost-figures.tsx";

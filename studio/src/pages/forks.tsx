@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ForkRow, ForksDocument } from "../../../src/studio/fork-documents.ts";
+import type { ForkRow, ForksDocument } from "../../../src/apps/studio/fork-documents.ts";
 import { age, counted, grouped } from "../format.ts";
 import { useCommands } from "../keys.ts";
 import { changes } from "../live.ts";

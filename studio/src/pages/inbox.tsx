@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import type { InboxItem, InboxKind } from "../../../src/studio/inbox-documents.ts";
-import type { StoreDocument } from "../../../src/studio/page-documents.ts";
+import type { InboxItem, InboxKind } from "../../../src/apps/studio/inbox-documents.ts";
+import type { StoreDocument } from "../../../src/apps/studio/page-documents.ts";
 import { grouped } from "../format.ts";
 import { inbox, inboxError, keyOf, refreshInbox } from "../inbox.ts";
 import { useCommands } from "../keys.ts";

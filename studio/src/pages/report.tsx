@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import type { StoreDocument } from "../../../src/studio/page-documents.ts";
-import type { ReportDocument } from "../../../src/studio/what-if-documents.ts";
+import type { StoreDocument } from "../../../src/apps/studio/page-documents.ts";
+import type { ReportDocument } from "../../../src/apps/studio/what-if-documents.ts";
 import { counted, grouped } from "../format.ts";
 import { useCommands } from "../keys.ts";
 import { AuthorName } from "../parts/author-name.tsx";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { OverviewDocument, StoreDocument } from "../../../src/studio/page-documents.ts";
-import type { WhatIfChoices, WhatIfDocument } from "../../../src/studio/what-if-documents.ts";
+import type { OverviewDocument, StoreDocument } from "../../../src/apps/studio/page-documents.ts";
+import type { WhatIfChoices, WhatIfDocument } from "../../../src/apps/studio/what-if-documents.ts";
 import { useCommands } from "../keys.ts";
 import { heads } from "../live.ts";
 import { Failure, Skeleton } from "../parts/failure.tsx";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { StackDocument } from "../../../src/studio/stack-documents.ts";
+import type { StackDocument } from "../../../src/apps/studio/stack-documents.ts";
 import { counted, grouped } from "../format.ts";
 import { noteLayers } from "../layers.ts";
 import { heads } from "../live.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { blameDocument } from "../../../src/documents/conversations.ts";
+import type { blameDocument } from "../../../src/apps/documents/conversations.ts";
 import { grouped } from "../format.ts";
 import { hueOf } from "../layers.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";

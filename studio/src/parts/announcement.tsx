@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { StackDocument } from "../../../src/studio/stack-documents.ts";
+import type { StackDocument } from "../../../src/apps/studio/stack-documents.ts";
 import { grouped } from "../format.ts";
 import { route } from "../route.ts";
 import { useLoaded } from "../source.ts";

@@ -1,4 +1,4 @@
-import type { AuditDocument } from "../../../src/studio/audit-documents.ts";
+import type { AuditDocument } from "../../../src/apps/studio/audit-documents.ts";
 import { dateAndTime } from "../format.ts";
 
 /** What was erased, when, by whom and why. */

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { AuditHeadsPage } from "../../../src/studio/audit-documents.ts";
+import type { AuditHeadsPage } from "../../../src/apps/studio/audit-documents.ts";
 import { grouped } from "../format.ts";
 import { useLoaded } from "../source.ts";
 import { Place } from "./audit-verdict.tsx";

@@ -1,5 +1,5 @@
+import type { AuditDocument, AuditResult } from "../../../src/apps/studio/audit-documents.ts";
 import { printable } from "../../../src/base/printable.ts";
-import type { AuditDocument, AuditResult } from "../../../src/studio/audit-documents.ts";
 import { age, counted, duration, grouped } from "../format.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
 import { CheckIcon, ClockIcon, WarnIcon } from "./icons.tsx";

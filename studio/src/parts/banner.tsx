@@ -1,4 +1,4 @@
-import type { Banner as BannerDocument } from "../../../src/studio/stack-documents.ts";
+import type { Banner as BannerDocument } from "../../../src/apps/studio/stack-documents.ts";
 import { hueOf } from "../layers.ts";
 import { blockPath, follow, hrefOf } from "../route.ts";
 import { ChainSign, Diamond } from "./icons.tsx";

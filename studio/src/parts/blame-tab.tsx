@@ -1,4 +1,4 @@
-import type { BlamePage } from "../../../src/studio/blame-page.ts";
+import type { BlamePage } from "../../../src/apps/studio/blame-page.ts";
 import { counted, grouped } from "../format.ts";
 import { blockPath, follow, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";

@@ -1,5 +1,5 @@
-import type { BodyDocument } from "../../../src/studio/page-documents.ts";
-import type { StackDocument } from "../../../src/studio/stack-documents.ts";
+import type { BodyDocument } from "../../../src/apps/studio/page-documents.ts";
+import type { StackDocument } from "../../../src/apps/studio/stack-documents.ts";
 import { bytes, counted, grouped } from "../format.ts";
 import { load, useLoaded } from "../source.ts";
 import type { TabProps } from "./actor-name.tsx";

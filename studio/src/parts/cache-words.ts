@@ -1,5 +1,5 @@
 import { describeCacheCause } from "../../../src/analysis/descriptions/describe-cache.ts";
-import type { StripRequest } from "../../../src/studio/page-documents.ts";
+import type { StripRequest } from "../../../src/apps/studio/page-documents.ts";
 import { counted, grouped } from "../format.ts";
 
 /** What a request read from the prompt cache, wrote to it and paid again, and who caused that. */

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { z } from "zod";
-import type { billDocument } from "../../../src/documents/stores.ts";
-import type { ChainsDocument } from "../../../src/studio/page-documents.ts";
+import type { billDocument } from "../../../src/apps/documents/stores.ts";
+import type { ChainsDocument } from "../../../src/apps/studio/page-documents.ts";
 import { changes } from "../live.ts";
 import { load } from "../source.ts";
 

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import type { z } from "zod";
-import type { lsDocument } from "../../../src/documents/stores.ts";
+import type { lsDocument } from "../../../src/apps/documents/stores.ts";
 import { changes } from "../live.ts";
 import { route } from "../route.ts";
 import { load, SourceError, useLoaded } from "../source.ts";

@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import type { cacheDocument } from "../../../src/documents/caching.ts";
-import type { billDocument } from "../../../src/documents/stores.ts";
-import type { MissesDocument } from "../../../src/studio/misses-document.ts";
+import type { cacheDocument } from "../../../src/apps/documents/caching.ts";
+import type { billDocument } from "../../../src/apps/documents/stores.ts";
+import type { MissesDocument } from "../../../src/apps/studio/misses-document.ts";
 import { counted, grouped, money } from "../format.ts";
 
 type Bill = z.infer<typeof billDocument>;

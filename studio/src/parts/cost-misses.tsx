@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { describeCacheCause } from "../../../src/analysis/descriptions/describe-cache.ts";
-import type { cacheDocument } from "../../../src/documents/caching.ts";
-import type { MissesDocument } from "../../../src/studio/misses-document.ts";
+import type { cacheDocument } from "../../../src/apps/documents/caching.ts";
+import type { MissesDocument } from "../../../src/apps/studio/misses-document.ts";
 import { counted, grouped, money } from "../format.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
 import { At } from "./actor-name.tsx";

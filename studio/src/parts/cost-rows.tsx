@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { billDocument } from "../../../src/documents/stores.ts";
+import type { billDocument } from "../../../src/apps/documents/stores.ts";
 import { grouped, money } from "../format.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
 import { AuthorName } from "./author-name.tsx";

@@ -1,4 +1,4 @@
-import type { DiffPage } from "../../../src/studio/page-documents.ts";
+import type { DiffPage } from "../../../src/apps/studio/page-documents.ts";
 import { counted, grouped } from "../format.ts";
 import { blockPath, follow, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Piece, TextDifference } from "../../../src/studio/page-documents.ts";
+import type { Piece, TextDifference } from "../../../src/apps/studio/page-documents.ts";
 import { counted, grouped } from "../format.ts";
 
 /** A text's difference in place: what went is struck, what came is underlined. */

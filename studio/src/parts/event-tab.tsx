@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { catDocument } from "../../../src/documents/conversations.ts";
+import type { catDocument } from "../../../src/apps/documents/conversations.ts";
 import { grouped } from "../format.ts";
 import { useLoaded } from "../source.ts";
 import type { TabProps } from "./actor-name.tsx";

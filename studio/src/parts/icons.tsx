@@ -1,4 +1,4 @@
-import type { RowSign, Verdict } from "../../../src/studio/page-documents.ts";
+import type { RowSign, Verdict } from "../../../src/apps/studio/page-documents.ts";
 import { hueOf } from "../layers.ts";
 
 type IconProps = { readonly class?: string; readonly label?: string };

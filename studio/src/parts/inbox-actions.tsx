@@ -1,8 +1,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import type { ActedDocument, InboxItem, InboxItemDocument } from "../../../src/apps/studio/inbox-documents.ts";
+import type { StoreDocument } from "../../../src/apps/studio/page-documents.ts";
 import { printableJson } from "../../../src/base/printable.ts";
-import type { ActedDocument, InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
-import type { StoreDocument } from "../../../src/studio/page-documents.ts";
 import { focusOn } from "../focus-on.ts";
 import { counted } from "../format.ts";
 import { refreshInbox } from "../inbox.ts";

@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import type { InboxItem, InboxItemDocument } from "../../../src/apps/studio/inbox-documents.ts";
+import type { StoreDocument } from "../../../src/apps/studio/page-documents.ts";
 import { printable, printableJson } from "../../../src/base/printable.ts";
-import type { InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
-import type { StoreDocument } from "../../../src/studio/page-documents.ts";
 import { age, dateAndTime, grouped, timeLeft } from "../format.ts";
 import { heads } from "../live.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { InboxDocument, InboxItem, InboxKind } from "../../../src/apps/studio/inbox-documents.ts";
 import { printable } from "../../../src/base/printable.ts";
-import type { InboxDocument, InboxItem, InboxKind } from "../../../src/studio/inbox-documents.ts";
 import { age, timeLeft } from "../format.ts";
 import { keyOf } from "../inbox.ts";
 import { ClockIcon, WarnIcon } from "./icons.tsx";

@@ -1,4 +1,4 @@
-import type { InboxItem, InboxItemDocument, InboxKind } from "../../../src/studio/inbox-documents.ts";
+import type { InboxItem, InboxItemDocument, InboxKind } from "../../../src/apps/studio/inbox-documents.ts";
 import { counted } from "../format.ts";
 
 /** The filters above the list. */

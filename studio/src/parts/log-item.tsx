@@ -1,4 +1,4 @@
-import type { LogGroup, LogRow } from "../../../src/studio/page-documents.ts";
+import type { LogGroup, LogRow } from "../../../src/apps/studio/page-documents.ts";
 import { grouped } from "../format.ts";
 import { hueOf } from "../layers.ts";
 import { ActorSign, ChainSign, DownIcon, RightIcon } from "./icons.tsx";

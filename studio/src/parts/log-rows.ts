@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { LogPage, LogRow } from "../../../src/studio/page-documents.ts";
+import type { LogPage, LogRow } from "../../../src/apps/studio/page-documents.ts";
 import type { Overview } from "../overview.ts";
 import { load, SourceError } from "../source.ts";
 

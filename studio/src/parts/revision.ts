@@ -1,5 +1,5 @@
-import type { StripRequest } from "../../../src/studio/page-documents.ts";
-import type { StackDocument } from "../../../src/studio/stack-documents.ts";
+import type { StripRequest } from "../../../src/apps/studio/page-documents.ts";
+import type { StackDocument } from "../../../src/apps/studio/stack-documents.ts";
 import { address } from "../route.ts";
 
 /** A whole number of an address or a field; null if it is none. */

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { z } from "zod";
-import type { searchDocument } from "../../../src/documents/conversations.ts";
+import type { searchDocument } from "../../../src/apps/documents/conversations.ts";
 import { grouped } from "../format.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { HeldContext, StackDocument } from "../../../src/studio/stack-documents.ts";
+import type { HeldContext, StackDocument } from "../../../src/apps/studio/stack-documents.ts";
 import { counted, grouped } from "../format.ts";
 import { ChainSign, CheckIcon } from "./icons.tsx";
 

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import type { StoreDocument } from "../../../src/studio/page-documents.ts";
+import type { StoreDocument } from "../../../src/apps/studio/page-documents.ts";
 import { grouped } from "../format.ts";
 import { inbox, useInbox } from "../inbox.ts";
 import { commands, useCommands } from "../keys.ts";

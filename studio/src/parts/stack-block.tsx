@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { RequestSign, StackDocument, StackEdit, StackRow } from "../../../src/studio/stack-documents.ts";
+import type { RequestSign, StackDocument, StackEdit, StackRow } from "../../../src/apps/studio/stack-documents.ts";
 import { grouped } from "../format.ts";
 import { hueOf } from "../layers.ts";
 import { blockPath, conversationPath, follow, hrefOf } from "../route.ts";

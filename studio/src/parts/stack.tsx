@@ -1,4 +1,4 @@
-import type { StackDocument, StackFold, StackLayer } from "../../../src/studio/stack-documents.ts";
+import type { StackDocument, StackFold, StackLayer } from "../../../src/apps/studio/stack-documents.ts";
 import { bytes, counted, duration, grouped } from "../format.ts";
 import { hueOf } from "../layers.ts";
 import { Diamond, RightIcon } from "./icons.tsx";

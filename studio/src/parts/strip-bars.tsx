@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { StripRequest, Verdict } from "../../../src/studio/page-documents.ts";
+import type { StripRequest, Verdict } from "../../../src/apps/studio/page-documents.ts";
 import { theme } from "../theme.ts";
 
 const badness: readonly Verdict[] = ["aside", "chained", "first", "whole", "rebased", "full", "failed"];

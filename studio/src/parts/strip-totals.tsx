@@ -1,4 +1,4 @@
-import type { Totals as TotalsDocument } from "../../../src/studio/page-documents.ts";
+import type { Totals as TotalsDocument } from "../../../src/apps/studio/page-documents.ts";
 import { duration, grouped, money, sumOfBytes } from "../format.ts";
 import type { Overview } from "../overview.ts";
 

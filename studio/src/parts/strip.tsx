@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { StripRequest } from "../../../src/studio/page-documents.ts";
+import type { StripRequest } from "../../../src/apps/studio/page-documents.ts";
 import { bytes, duration, grouped, money, roundBytes } from "../format.ts";
 import type { Overview } from "../overview.ts";
 import { cacheWords } from "./cache-words.ts";

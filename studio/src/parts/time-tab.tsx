@@ -1,4 +1,4 @@
-import type { TimeDocument } from "../../../src/studio/page-documents.ts";
+import type { TimeDocument } from "../../../src/apps/studio/page-documents.ts";
 import { counted, duration, grouped, timeOfDay } from "../format.ts";
 import { hueOf } from "../layers.ts";
 import { useLoaded } from "../source.ts";

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { BodyRow, WhatIfStepDocument } from "../../../src/studio/what-if-documents.ts";
+import type { BodyRow, WhatIfStepDocument } from "../../../src/apps/studio/what-if-documents.ts";
 import { bytes, counted, grouped } from "../format.ts";
 import { useLoaded } from "../source.ts";
 import { Failure, Skeleton } from "./failure.tsx";

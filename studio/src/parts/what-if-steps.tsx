@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { CounterfactualDocument, StepDocument } from "../../../src/documents/running.ts";
+import type { CounterfactualDocument, StepDocument } from "../../../src/apps/documents/running.ts";
 import { bytes, counted, grouped } from "../format.ts";
 import { ChainSign, CheckIcon, WarnIcon } from "./icons.tsx";
 

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { describeCacheCause } from "../../../src/analysis/descriptions/describe-cache.ts";
 import { describeRequestReason } from "../../../src/analysis/descriptions/describe-reason.ts";
 import { endpointLabel } from "../../../src/analysis/descriptions/labels.ts";
-import type { WhyPage } from "../../../src/studio/why-page.ts";
+import type { WhyPage } from "../../../src/apps/studio/why-page.ts";
 import { bytes, counted, dateAndTime, grouped } from "../format.ts";
 import { useLoaded } from "../source.ts";
 import type { TabProps } from "./actor-name.tsx";

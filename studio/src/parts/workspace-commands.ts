@@ -1,5 +1,5 @@
 import type { Signal } from "@preact/signals";
-import type { FindDocument, LogGroup } from "../../../src/studio/page-documents.ts";
+import type { FindDocument, LogGroup } from "../../../src/apps/studio/page-documents.ts";
 import { focusOn } from "../focus-on.ts";
 import { useCommands } from "../keys.ts";
 import { go, setQuery } from "../route.ts";

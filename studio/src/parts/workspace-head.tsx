@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { VerifiedDocument } from "../../../src/studio/page-documents.ts";
+import type { VerifiedDocument } from "../../../src/apps/studio/page-documents.ts";
 import { age, counted, grouped } from "../format.ts";
 import type { Overview } from "../overview.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";

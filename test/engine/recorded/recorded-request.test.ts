@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../../../src/apps/cli/demo/agent.ts";
+import { answerAsTravelAgent } from "../../../src/apps/cli/demo/travel-agent.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
-import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../../../src/cli/demo/agent.ts";
-import { answerAsTravelAgent } from "../../../src/cli/demo/travel-agent.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findConversation } from "../../../src/cli/find.ts";
+import { findConversation } from "../../../src/apps/cli/find.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";

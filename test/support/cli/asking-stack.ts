@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { defineConfig } from "../../../src/config/config.ts";
+import { defineConfig } from "../../../src/apps/config/config.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware, type LayerContext } from "../../../src/engine/ports/middleware.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";

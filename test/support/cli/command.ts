@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import * as z from "zod";
-import { execute } from "../../../src/cli/program.ts";
+import { execute } from "../../../src/apps/cli/program.ts";
 import type { Outcome } from "../outcome.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { commandGroups, commandsByName } from "../../../src/cli/command-list.ts";
+import { commandGroups, commandsByName } from "../../../src/apps/cli/command-list.ts";
 import { turnlogHere } from "./command.ts";
 
 /** What `--help` of some words says; nothing is read or written for it. */

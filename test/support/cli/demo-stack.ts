@@ -1,4 +1,4 @@
-import { createDemoEngine } from "../../../src/cli/demo/agent.ts";
+import { createDemoEngine } from "../../../src/apps/cli/demo/agent.ts";
 import { type Engine, engineOf } from "../../../src/engine/options/engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";

@@ -1,5 +1,5 @@
 import { PassThrough } from "node:stream";
-import { execute } from "../../../src/cli/program.ts";
+import { execute } from "../../../src/apps/cli/program.ts";
 import { createScreenReader, type ScreenReader } from "../screen-reader.ts";
 
 /** A command at a terminal that the test types into. */

@@ -1,5 +1,5 @@
-import { commandsByName } from "../../../src/cli/command-list.ts";
-import { execute } from "../../../src/cli/program.ts";
+import { commandsByName } from "../../../src/apps/cli/command-list.ts";
+import { execute } from "../../../src/apps/cli/program.ts";
 
 /**
  * Runs commands as a user whom permissions bind, and prints what came of each as JSON:

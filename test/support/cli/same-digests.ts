@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from "vitest";
-import { playDemo } from "../../../src/cli/demo/play.ts";
-import { answerAsTravelAgent } from "../../../src/cli/demo/travel-agent.ts";
+import { playDemo } from "../../../src/apps/cli/demo/play.ts";
+import { answerAsTravelAgent } from "../../../src/apps/cli/demo/travel-agent.ts";
 import { openStore } from "../../../src/conversation/open-store.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";

@@ -210,6 +210,6 @@ export const logFaults: readonly PlantedFault[] = [
     file: "operations/transfer/copy.ts",
     find: "if (newest !== null && isErased(newest)) throw new ConversationErasedError(newest);",
     put: "",
-    suite: "cli/erase",
+    suite: "apps/cli/erase",
   },
 ];

@@ -1,15 +1,15 @@
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { guarded } from "../../../src/apps/studio/guard.ts";
+import { LabReport } from "../../../src/apps/studio/lab-report.ts";
+import { type Listening, listen } from "../../../src/apps/studio/listen.ts";
+import { pageFiles } from "../../../src/apps/studio/page-files.ts";
+import { type StudioOptions, studioOver } from "../../../src/apps/studio/studio.ts";
+import { WhatIf, type WhatIfStacks } from "../../../src/apps/studio/what-if.ts";
+import { Writing } from "../../../src/apps/studio/writing.ts";
 import { type OpenStoreOptions, openStore } from "../../../src/conversation/open-store.ts";
 import type { Engine } from "../../../src/engine/options/engine.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import { guarded } from "../../../src/studio/guard.ts";
-import { LabReport } from "../../../src/studio/lab-report.ts";
-import { type Listening, listen } from "../../../src/studio/listen.ts";
-import { pageFiles } from "../../../src/studio/page-files.ts";
-import { type StudioOptions, studioOver } from "../../../src/studio/studio.ts";
-import { WhatIf, type WhatIfStacks } from "../../../src/studio/what-if.ts";
-import { Writing } from "../../../src/studio/writing.ts";
 import { browserPath } from "./browser-path.ts";
 
 let browser: Promise<Browser> | null = null;

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { RegressionDocument, regressedConversation } from "../../../src/documents/regression.ts";
+import type { RegressionDocument, regressedConversation } from "../../../src/apps/documents/regression.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 
 type Regressed = z.infer<typeof regressedConversation>;

@@ -1,5 +1,5 @@
-import { codecsOf, loadEngine } from "../../../src/cli/stack-file.ts";
-import type { NamedStack } from "../../../src/studio/what-if.ts";
+import { codecsOf, loadEngine } from "../../../src/apps/cli/stack-file.ts";
+import type { NamedStack } from "../../../src/apps/studio/what-if.ts";
 
 /** The stack of a module, as the command loads it where there is no configuration. */
 export async function stackIn(file: string): Promise<NamedStack> {

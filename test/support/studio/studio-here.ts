@@ -1,5 +1,5 @@
+import { type Studio, type StudioOptions, studioOver } from "../../../src/apps/studio/studio.ts";
 import { openStore } from "../../../src/conversation/open-store.ts";
-import { type Studio, type StudioOptions, studioOver } from "../../../src/studio/studio.ts";
 
 /** The handler of the studio over a store, and a way to ask it. */
 export async function studioHere(address: string, options: Partial<StudioOptions> = {}) {

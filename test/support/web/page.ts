@@ -7,7 +7,7 @@ import {
   lastAssistantMessageIsCompleteWithApprovalResponses,
   type UIMessage,
 } from "ai";
-import type { Chat } from "../../../src/web/create-chat.ts";
+import type { Chat } from "../../../src/apps/web/create-chat.ts";
 
 /** The state of a page without a page. */
 class PageState implements ChatState<UIMessage> {

@@ -2,6 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { UIMessage } from "ai";
 import * as z from "zod";
+import { type Chat, createChat } from "../../../src/apps/web/create-chat.ts";
+import type { LiveChannel } from "../../../src/apps/web/live-channel.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { assistant, system } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
@@ -20,8 +22,6 @@ import {
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { createRequestJudge, type RequestJudge } from "../../../src/testing/rehearsal/request-judge.ts";
-import { type Chat, createChat } from "../../../src/web/create-chat.ts";
-import type { LiveChannel } from "../../../src/web/live-channel.ts";
 import { Page, withoutPageIds } from "./page.ts";
 import { resultsIn } from "./results-in.ts";
 

@@ -1,6 +1,6 @@
 import { readUIMessageStream, type UIMessageChunk, uiMessageChunkSchema } from "ai";
+import type { UiChunk } from "../../../src/apps/web/ui-chunk.ts";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
-import type { UiChunk } from "../../../src/web/ui-chunk.ts";
 
 /** A message as the reader of the AI SDK has it after these chunks, each of which its own schema has to accept. */
 export async function readChunks(chunks: readonly UiChunk[], before?: JsonObject): Promise<JsonObject | null> {

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { exitCodeOf } from "../../../src/cli/commands/rehearse.ts";
+import { exitCodeOf } from "../../../src/apps/cli/commands/rehearse.ts";
 import { openStore } from "../../../src/conversation/open-store.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { rehearsalProviders } from "../../../src/testing/rehearsal/ports.ts";
