@@ -31,17 +31,25 @@ export default {
       to: {},
     },
     {
-      name: "judge-shares-nothing",
+      // The judge shares no code with the accused.
+      name: "packages-stand-alone",
       severity: "error",
-      from: { path: "^src/reference-server/" },
-      to: { path: "^src/(?!reference-server/)" },
+      from: { path: "^packages/" },
+      to: { path: "^(src|test|bench|examples|tools)/" },
+    },
+    {
+      // What people run in production asks no judge.
+      name: "judge-serves-tests",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/(testing|apps/cli|entries)/" },
+      to: { path: "^packages/" },
     },
     {
       // What a model should have read is said from the source document, by code of its own.
       name: "truth-shares-nothing",
       severity: "error",
       from: { path: "^(src/testing/rehearsal/expected|test/coherence/truth)\\.ts$" },
-      to: { path: "^src/", pathNot: "^src/(testing/rehearsal/entries\\.ts|reference-server/)" },
+      to: { path: "^src/", pathNot: "^src/testing/rehearsal/entries\\.ts$" },
     },
     {
       name: "pure-floors",
@@ -65,7 +73,7 @@ export default {
       // Consumers do not get development dependencies, but for what is bundled; @types/node, which they have anyway, is types only.
       name: "shipped-code-has-its-dependencies",
       severity: "error",
-      from: { path: "^src/" },
+      from: { path: "^(src|packages)/" },
       to: {
         path: "node_modules/",
         pathNot:

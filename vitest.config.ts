@@ -42,7 +42,7 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowestFirst },
     reporters: ["default", "./test/support/closing-line.ts"],
-    coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
+    coverage: { provider: "v8", include: ["src/**", "packages/*/src/**"], reporter: ["text-summary"] },
     projects: [
       {
         extends: true,

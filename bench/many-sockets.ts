@@ -1,5 +1,5 @@
+import { message, startReferenceServer } from "../packages/reference-server/src/server.ts";
 import { openaiResponses } from "../src/providers/responses/openai-responses.ts";
-import { message, startReferenceServer } from "../src/reference-server/server.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 
 const [few, many] = [200, 2_000] as const;

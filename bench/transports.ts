@@ -1,9 +1,9 @@
 import * as z from "zod";
+import { functionCall, message, reasoning, startReferenceServer } from "../packages/reference-server/src/server.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/options/create-engine.ts";
 import { tool } from "../src/engine/ports/tool.ts";
 import { openaiResponses } from "../src/providers/responses/openai-responses.ts";
-import { functionCall, message, reasoning, startReferenceServer } from "../src/reference-server/server.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import type { BenchRow } from "./row.ts";
 

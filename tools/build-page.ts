@@ -14,7 +14,12 @@ const folder = join(root, "dist/studio");
 const stamp = join(root, "node_modules/.cache/studio-page.txt");
 
 export async function buildPage({ ifMissing = false }: { readonly ifMissing?: boolean } = {}): Promise<void> {
-  const sources = digestOf(["src/**/*.ts", "studio/**/*.{ts,tsx,css,html,svg}", "tools/build-*.ts"]);
+  const sources = digestOf([
+    "src/**/*.ts",
+    "packages/*/src/**/*.ts",
+    "studio/**/*.{ts,tsx,css,html,svg}",
+    "tools/build-*.ts",
+  ]);
   const isBuilt = existsSync(join(folder, "LICENSES.txt")) && existsSync(stamp);
   if (ifMissing && isBuilt && readFileSync(stamp, "utf8") === sources) return;
   const configFile = join(root, "studio/vite.config.ts");

@@ -9,7 +9,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { parseArgs } from "node:util";
 import { type Plugin, rolldown } from "rolldown";
 
@@ -20,10 +20,13 @@ type BuildOptions = {
   readonly declarations?: "none" | "unchecked" | "checked";
 };
 
+/** What is bundled: turnlog, and the workspaces that it ships. */
+const shipped = ["src/**/*.ts", "packages/*/src/**/*.ts"];
+
 /** Builds `dist` as it is published. */
 export async function build({ ifStale = false, declarations = "checked" }: BuildOptions = {}): Promise<void> {
   const dist = join(root, "dist");
-  const sources = digestOf(["src/**/*.ts"]);
+  const sources = digestOf(shipped);
   const built = ifStale ? stampOf(dist) : null;
   if (built?.sources !== sources) await replace(dist, { sources, hasDeclarations: false }, entries());
   else if (built.hasDeclarations || declarations === "none") return;
@@ -38,7 +41,7 @@ export async function build({ ifStale = false, declarations = "checked" }: Build
  */
 export async function buildPrograms(): Promise<void> {
   const folder = join(root, "dist-test");
-  const sources = digestOf(["src/**/*.ts", "test/support/**/*.ts"]);
+  const sources = digestOf([...shipped, "test/support/**/*.ts"]);
   if (stampOf(folder)?.sources === sources) return;
   const files = globSync("test/support/**/*-{process,stack,thread}.ts", { cwd: root });
   // In a folder of their own, like the chunks: from there the package finds the stand-in that it starts.
@@ -107,7 +110,7 @@ type Manifest = {
 /** The processes and threads that the package starts by path. */
 const programs = {
   "apps/cli/regress-thread": "src/apps/cli/regress-thread.ts",
-  "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts",
+  "claude-cli/stand-in": "packages/reference-server/src/claude-cli/stand-in.ts",
   "stores/eventstoredb/lease-thread": "src/stores/eventstoredb/lease-thread.ts",
   "stores/postgres/lease-thread": "src/stores/postgres/lease-thread.ts",
 };
@@ -185,8 +188,21 @@ export function licencesOf(ids: ReadonlySet<string>): string {
 
 function declare(dir: string, how: "unchecked" | "checked"): void {
   const tsc = join(root, "node_modules/typescript/bin/tsc");
-  const config = ["-p", join(root, "tsconfig.build.json"), "--outDir", dir];
-  execFileSync(process.execPath, [tsc, ...config, ...(how === "unchecked" ? ["--noCheck"] : [])], { stdio: "inherit" });
+  const projects = [
+    ["tsconfig.build.json", dir],
+    ["packages/reference-server", join(dir, "reference-server")],
+  ] as const;
+  for (const [config, outDir] of projects) {
+    const words = [tsc, "-p", join(root, config), "--outDir", outDir, ...(how === "unchecked" ? ["--noCheck"] : [])];
+    execFileSync(process.execPath, words, { stdio: "inherit" });
+  }
+  // Users have no package of that name: its declarations are among those of turnlog.
+  for (const file of globSync("**/*.d.ts", { cwd: dir })) {
+    const text = readFileSync(join(dir, file), "utf8");
+    const up = "../".repeat(file.split(sep).length - 1) || "./";
+    const own = text.replaceAll(/"@turnlog\/(reference-server\/[^"]+)"/g, `"${up}$1.ts"`);
+    if (own !== text) writeFileSync(join(dir, file), own);
+  }
 }
 
 if (import.meta.main) {

@@ -46,9 +46,10 @@ const isPassing = (name) => name === "node_modules" || /^(code|readme)-/.test(na
 
 const documents = [
   "README.md",
+  ...filesIn("packages", ".md"),
   ...filesIn("docs", ".md").filter((path) => !path.startsWith(join("docs", "decisions"))),
 ];
-const sources = ["src", "test"].flatMap((folder) => filesIn(folder, ".ts"));
+const sources = ["src", "packages", "test"].flatMap((folder) => filesIn(folder, ".ts"));
 
 function filesIn(folder, ending) {
   if (!existsSync(folder)) return [];

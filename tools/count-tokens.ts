@@ -1,5 +1,5 @@
 /**
- * Counts the TypeScript tokens of `src` in a commit, without comments: by folder, and in total.
+ * Counts the TypeScript tokens of `src` and of the workspaces in a commit, without comments: by folder, and in total.
  *
  *     node tools/count-tokens.ts [COMMIT]
  */
@@ -21,7 +21,7 @@ if (process.argv[1] === import.meta.filename) {
   const [commit = "HEAD"] = process.argv.slice(2);
   const git = (...words: readonly string[]): string => execFileSync("git", words, { encoding: "utf8" });
   const tokens = new Map<string, number>();
-  for (const path of git("ls-tree", "-r", "--name-only", commit, "src").split("\n")) {
+  for (const path of git("ls-tree", "-r", "--name-only", commit, "src", "packages").split("\n")) {
     if (!path.endsWith(".ts")) continue;
     const [, folder = ""] = path.split("/");
     const own = countTokens(parsed(path, git("show", `${commit}:${path}`)));

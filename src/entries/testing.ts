@@ -1,5 +1,7 @@
 /** For tests of agents, layers and providers: models without a key, and a server that checks what its model reads. */
 
+export type { ScriptedAnswer as ServerAnswer } from "@turnlog/reference-server/server";
+export * from "@turnlog/reference-server/server";
 export {
   type ScriptedAnswer,
   type ScriptedAnswerer,
@@ -9,8 +11,6 @@ export {
   scripted,
 } from "../providers/scripted/scripted.ts";
 export type { GivenCapabilities, ResponsesCapabilities } from "../providers/settings/capabilities.ts";
-export type { ScriptedAnswer as ServerAnswer } from "../reference-server/server.ts";
-export * from "../reference-server/server.ts";
 export type { Check } from "../testing/contracts/check.ts";
 export type { ChatDocument, ChatFileMessage } from "../testing/rehearsal/chat-format.ts";
 export { type CodecSamples, codecChecks } from "../testing/rehearsal/codec-checks.ts";

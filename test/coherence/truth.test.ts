@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { expectedReading } from "../../src/reference-server/server.ts";
+import { expectedReading } from "../../packages/reference-server/src/server.ts";
 import { expectedLines, readAs, type Said } from "../support/coherence/truth.ts";
 import { dialects } from "../support/dialects.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
+import { functionCall, message, type ScriptedAnswer } from "../../packages/reference-server/src/server.ts";
 import { createEngine, openStore, tool } from "../../src/index.ts";
-import { functionCall, message, type ScriptedAnswer } from "../../src/reference-server/server.ts";
 import { drawFrom } from "../../src/testing/rehearsal/draw.ts";
 import { seeds } from "../support/cases.ts";
 import { dialects } from "../support/dialects.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
+import { startReferenceServer } from "../../packages/reference-server/src/server.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { dataOf, eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
 

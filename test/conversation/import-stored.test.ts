@@ -1,16 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { Conversation } from "../../src/conversation/conversation.ts";
-import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../src/engine/options/create-engine.ts";
-import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
-import { tool } from "../../src/engine/ports/tool.ts";
-import type { EventStore } from "../../src/log/ports/event-store.ts";
-import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
-import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
-import type { OpenaiResponsesOptions } from "../../src/providers/responses/responses-options.ts";
-import { scripted } from "../../src/providers/scripted/scripted.ts";
 import {
   functionCall,
   message,
@@ -21,7 +11,17 @@ import {
   reasoning,
   type ScriptedAnswer,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
+import type { Conversation } from "../../src/conversation/conversation.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/options/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/ports/middleware.ts";
+import { tool } from "../../src/engine/ports/tool.ts";
+import type { EventStore } from "../../src/log/ports/event-store.ts";
+import { StoreUnavailableError } from "../../src/log/ports/store-errors.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../src/providers/responses/responses-options.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { cases } from "../support/cases.ts";
 import { dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";

@@ -11,7 +11,7 @@ const proseOf = (file: string): string =>
 
 const names = new Set([...read("docs/RULES.md").matchAll(/^\*\*([^*.]+)\.\*\*/gm)].map(([, name]) => name));
 
-const files = ["src", "docs"].flatMap((folder) =>
+const files = ["src", "packages", "docs"].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((file) => /\.(ts|md)$/.test(file))
     .map((file) => `${folder}/${file}`),

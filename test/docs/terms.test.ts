@@ -31,7 +31,7 @@ function sentencesOf(source: string): readonly string[] {
 }
 
 // Checks of contracts are titles of tests.
-const sentences = globSync("src/**/*.ts", { cwd: root })
+const sentences = globSync("{src,packages}/**/*.ts", { cwd: root })
   .filter((path) => !path.startsWith(join("src", "testing", "contracts")))
   .flatMap((path) => sentencesOf(readFileSync(join(root, path), "utf8")).map((text) => `${path}: ${text}`));
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
+import { message, type ScriptedAnswer, startReferenceServer } from "../../packages/reference-server/src/server.ts";
 import { openStore } from "../../src/conversation/open-store.ts";
-import { message, type ScriptedAnswer, startReferenceServer } from "../../src/reference-server/server.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { startTurnlog } from "../support/cli/command-process.ts";
 import { start, supportFile } from "../support/process.ts";

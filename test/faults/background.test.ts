@@ -1,4 +1,10 @@
 import { describe, expect, test } from "vitest";
+import {
+  message,
+  type ReferenceServer,
+  type ReferenceServerOptions,
+  startReferenceServer,
+} from "../../packages/reference-server/src/server.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/options/create-engine.ts";
 import type { Engine } from "../../src/engine/options/engine.ts";
@@ -7,12 +13,6 @@ import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../src/providers/responses/responses-options.ts";
-import {
-  message,
-  type ReferenceServer,
-  type ReferenceServerOptions,
-  startReferenceServer,
-} from "../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { dataOf, eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
 

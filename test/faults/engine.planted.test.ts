@@ -12,7 +12,7 @@ let copy = "";
 
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), "turnlog-planted-"));
-  for (const name of ["src", "test", "docs", "tools", "package.json", "tsconfig.json", "vitest.config.ts"])
+  for (const name of ["src", "packages", "test", "docs", "tools", "package.json", "tsconfig.json", "vitest.config.ts"])
     cpSync(join(root, name), join(copy, name), { recursive: true });
   symlinkSync(realpathSync(join(root, "node_modules")), join(copy, "node_modules"));
 });
@@ -53,7 +53,7 @@ test("without a fault every suite passes", { timeout: 1_200_000 }, async () => {
 });
 
 test.each(engineFaults)("$of: $suite fails", { timeout: 600_000 }, async ({ file, find, put, suite }) => {
-  const path = join(copy, "src", file);
+  const path = join(copy, file);
   const source = readFileSync(path, "utf8");
   expect(source.split(find)).toHaveLength(2);
   writeFileSync(

@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
-import { RunFailedError } from "../../src/engine/session/errors.ts";
-import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import {
   type Fault,
   message,
@@ -9,7 +6,10 @@ import {
   type ReferenceServer,
   reasoning,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
+import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
+import { RunFailedError } from "../../src/engine/session/errors.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { isLong, isRound, partOf } from "../support/cases.ts";
 import {
   checkNothingLost,

@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  message,
+  type ReferenceServer,
+  reasoning,
+  startReferenceServer,
+} from "../../packages/reference-server/src/server.ts";
 import type { JsonObject, JsonValue } from "../../src/base/json.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
-import { message, type ReferenceServer, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
 import { isLong, isRound, partOf } from "../support/cases.ts";
 import { checkNothingLost, errorOf, type Held, maxRetries, reactionTo } from "../support/faults/error-reactions.ts";
 import { catalogue } from "../support/providers/error-catalogue.ts";

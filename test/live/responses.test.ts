@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { startReferenceServer } from "../../packages/reference-server/src/server.ts";
 import { azureResponses, openaiResponses } from "../../src/entries/responses.ts";
-import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { answerAsAsked } from "../support/live/understanding-model.ts";
 import { liveEndpoint } from "./endpoint.ts";
 import { scenarios } from "./scenarios.ts";

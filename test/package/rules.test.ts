@@ -38,7 +38,12 @@ const planted: readonly Planted[] = [
   ["entries-imports-down-only", "src/entries/top.ts", 'import "../index.ts";'],
   ["testing-contracts-imports-down-only", "src/testing/contracts/up.ts", 'import "../../apps/cli/plain.ts";'],
   ["every-file-has-a-floor", "src/engine/stray.ts", 'import "../base/plain.ts";'],
-  ["judge-shares-nothing", "src/reference-server/judge.ts", 'export type { Plain } from "../base/plain.ts";'],
+  [
+    "packages-stand-alone",
+    "packages/reference-server/src/judge.ts",
+    'export type { Plain } from "../../../src/base/plain.ts";',
+  ],
+  ["judge-serves-tests", "src/engine/run/judged.ts", 'import "../../../packages/reference-server/src/plain.ts";'],
   ["truth-shares-nothing", "src/testing/rehearsal/expected.ts", 'import "../../domain/plain.ts";'],
   ["pure-floors", "src/domain/node.ts", 'import "node:fs";'],
   ["pure-floors-know-zod-only", "src/projections/npm.ts", 'import "rxjs";'],
@@ -66,7 +71,9 @@ const around = [
   ["src/engine/session/farther.ts", 'import "node:net";'],
   ["test/support/process.ts", "export {};"],
 ] as const;
-const plain = [...folders.map(({ name }) => `src/${name}`), "test"].map((at) => `${at}/plain.ts`);
+const plain = [...folders.map(({ name }) => `src/${name}`), "packages/reference-server/src", "test"].map(
+  (at) => `${at}/plain.ts`,
+);
 
 const reportSchema = z.object({
   summary: z.object({
@@ -88,7 +95,16 @@ beforeAll(async () => {
     await writeFile(join(folder, file), code);
   }
   const command = join(root, "node_modules/dependency-cruiser/bin/dependency-cruiser.mjs");
-  const words = [command, "--config", join(root, ".dependency-cruiser.js"), "--output-type", "json", "src", "test"];
+  const words = [
+    command,
+    "--config",
+    join(root, ".dependency-cruiser.js"),
+    "--output-type",
+    "json",
+    "src",
+    "packages",
+    "test",
+  ];
   const { stdout } = await outcomeOf(process.execPath, words, { cwd: folder });
   ({ violations } = reportSchema.parse(JSON.parse(stdout)).summary);
   reported = violations.map(({ from, rule }) => `${rule.name} ${from}`);

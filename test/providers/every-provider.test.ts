@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createEngine, openStore, RunFailedError, type TurnlogStore, tool } from "../../src/index.ts";
 import {
   type Fault,
   functionCall,
   message,
   type ReferenceServerOptions,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
+import { createEngine, openStore, RunFailedError, type TurnlogStore, tool } from "../../src/index.ts";
 import { rehearsalProviders } from "../../src/testing/rehearsal/ports.ts";
 import { rehearsedProviders } from "../../src/testing/rehearsal/rehearsed-providers.ts";
 import { isLong } from "../support/cases.ts";

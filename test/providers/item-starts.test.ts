@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { functionCall, message, reasoning, startReferenceServer } from "../../packages/reference-server/src/server.ts";
 import { createEngine, openStore, type RunPart, tool } from "../../src/index.ts";
-import { functionCall, message, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
 import { rehearsalProviders } from "../../src/testing/rehearsal/ports.ts";
 import { rehearsedProviders } from "../../src/testing/rehearsal/rehearsed-providers.ts";
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { startReferenceServer } from "../../packages/reference-server/src/server.ts";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import { openStore } from "../../src/conversation/open-store.ts";
 import { audio, file, image, text, user } from "../../src/domain/make-block.ts";
@@ -8,7 +9,6 @@ import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
 import { azureChat } from "../../src/providers/chat/azure-chat.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import { type ChatDialectName, chatDialectNames } from "../../src/providers/chat/chat-dialects.ts";
-import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { startReferenceServer } from "../../src/reference-server/server.ts";
-import { type JsonObject, parseJson } from "../../src/reference-server/wire.ts";
+import { startReferenceServer } from "../../packages/reference-server/src/server.ts";
+import { type JsonObject, parseJson } from "../../packages/reference-server/src/wire.ts";
 import { framesIn, user } from "../support/reference-server/wire-client.ts";
 
 /** What a server that speaks as Azure says to a request, asked with this key. */

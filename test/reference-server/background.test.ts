@@ -1,6 +1,11 @@
 import OpenAI from "openai";
 import { expect, test } from "vitest";
-import { message, type ReferenceServer, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
+import {
+  message,
+  type ReferenceServer,
+  reasoning,
+  startReferenceServer,
+} from "../../packages/reference-server/src/server.ts";
 import { accepted, framesIn, idOf, send, stream } from "../support/reference-server/wire-client.ts";
 
 const body = { background: true, store: true, input: "go" };

@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
-import { type ReferenceServer, startReferenceServer } from "../../src/reference-server/server.ts";
+import { type ReferenceServer, startReferenceServer } from "../../packages/reference-server/src/server.ts";
 import { accepted, create, idOf, user } from "../support/reference-server/wire-client.ts";
 
 /** The status of a request with a path that `fetch` would have mended. */

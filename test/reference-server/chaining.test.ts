@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { functionCall, message, readItems, startReferenceServer } from "../../src/reference-server/server.ts";
+import { functionCall, message, readItems, startReferenceServer } from "../../packages/reference-server/src/server.ts";
 import {
   accepted,
   create,

@@ -6,8 +6,8 @@ import {
   message,
   type ReferenceServerOptions,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
-import type { JsonObject } from "../../src/reference-server/wire.ts";
+} from "../../packages/reference-server/src/server.ts";
+import type { JsonObject } from "../../packages/reference-server/src/wire.ts";
 import { SocketClient } from "../support/reference-server/socket-client.ts";
 import { create, send, stream, user } from "../support/reference-server/wire-client.ts";
 

@@ -7,7 +7,7 @@ import {
   type ReferenceServerOptions,
   readItems,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
 import { rejectionOf } from "../support/workshop.ts";
 
 async function start(options: ReferenceServerOptions = {}): Promise<{ server: ReferenceServer; client: OpenAI }> {

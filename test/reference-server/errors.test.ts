@@ -11,7 +11,7 @@ import {
   reasoning,
   type ScriptedItem,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
 import { catalogue } from "../support/providers/error-catalogue.ts";
 import { dialects } from "../support/providers/error-dialects.ts";
 import {

@@ -8,7 +8,7 @@ import {
   reasoning,
   type ScriptedItem,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
 import {
   accepted,
   create,

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { expectedReading, type JsonObject, judge, lineOf, readItems } from "../../src/reference-server/server.ts";
+import {
+  expectedReading,
+  type JsonObject,
+  judge,
+  lineOf,
+  readItems,
+} from "../../packages/reference-server/src/server.ts";
 
 const call = (id: string, name: string) => ({ type: "function_call", call_id: id, name, arguments: `{"${name}":1}` });
 const output = (id: string, text: string) => ({ type: "function_call_output", call_id: id, output: text });

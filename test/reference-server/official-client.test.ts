@@ -6,7 +6,7 @@ import {
   message,
   reasoning,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
 
 test("the official client creates, streams, chains, lists, retrieves and deletes", async () => {
   const script = [

@@ -9,8 +9,8 @@ import {
   type ReferenceServerOptions,
   readItems,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
-import { isObject } from "../../src/reference-server/wire.ts";
+} from "../../packages/reference-server/src/server.ts";
+import { isObject } from "../../packages/reference-server/src/wire.ts";
 import {
   expectations,
   firstAnswer,

@@ -8,7 +8,7 @@ import {
   readItems,
   reasoning,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
 import { accepted, create, idOf, outputOf, user } from "../support/reference-server/wire-client.ts";
 
 const include = ["reasoning.encrypted_content"];

@@ -1,8 +1,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type JsonObject, type ReferenceServer, startReferenceServer } from "../../src/reference-server/server.ts";
-import { isObject, objectsOf, parseJson, stringOf } from "../../src/reference-server/wire.ts";
+import {
+  type JsonObject,
+  type ReferenceServer,
+  startReferenceServer,
+} from "../../packages/reference-server/src/server.ts";
+import { isObject, objectsOf, parseJson, stringOf } from "../../packages/reference-server/src/wire.ts";
 import { create, framesIn, idOf, refusedWith } from "../support/reference-server/wire-client.ts";
 
 const file = join(import.meta.dirname, "../../../shared/recorded/responses.jsonl");

@@ -4,8 +4,8 @@ import {
   type JsonObject,
   type ReferenceServerOptions,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
-import { isObject, stringOf } from "../../src/reference-server/wire.ts";
+} from "../../packages/reference-server/src/server.ts";
+import { isObject, stringOf } from "../../packages/reference-server/src/wire.ts";
 import { isLong } from "../support/cases.ts";
 import { accepted, create, idOf, send, toolOutput, user } from "../support/reference-server/wire-client.ts";
 

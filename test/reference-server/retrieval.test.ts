@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { message, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
-import { objectsOf } from "../../src/reference-server/wire.ts";
+import { message, reasoning, startReferenceServer } from "../../packages/reference-server/src/server.ts";
+import { objectsOf } from "../../packages/reference-server/src/wire.ts";
 import { accepted, create, idOf, outputOf, send, user } from "../support/reference-server/wire-client.ts";
 
 test("a retrieved response equals the delivered one", async () => {

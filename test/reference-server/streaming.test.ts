@@ -11,8 +11,8 @@ import {
   refusalMessage,
   type ScriptedAnswer,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
-import { isObject, objectsOf, stringOf } from "../../src/reference-server/wire.ts";
+} from "../../packages/reference-server/src/server.ts";
+import { isObject, objectsOf, stringOf } from "../../packages/reference-server/src/wire.ts";
 import { create, idOf, omit, outputOf, stream, textOf } from "../support/reference-server/wire-client.ts";
 
 const everything: ScriptedAnswer = {

@@ -1,7 +1,7 @@
 import OpenAI from "openai";
 import { expect, test } from "vitest";
-import { functionCall, message, startReferenceServer } from "../../src/reference-server/server.ts";
-import { objectsOf } from "../../src/reference-server/wire.ts";
+import { functionCall, message, startReferenceServer } from "../../packages/reference-server/src/server.ts";
+import { objectsOf } from "../../packages/reference-server/src/wire.ts";
 import { accepted, create, idOf, outputOf, send, toolOutput, user } from "../support/reference-server/wire-client.ts";
 
 const post = (body: unknown) => ({ method: "POST", body: JSON.stringify(body) });

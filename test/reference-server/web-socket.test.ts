@@ -9,7 +9,7 @@ import {
   type ReferenceServerOptions,
   type SocketOptions,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
 import { SocketClient } from "../support/reference-server/socket-client.ts";
 
 const start = (webSocket: SocketOptions = {}, options: ReferenceServerOptions = {}) =>

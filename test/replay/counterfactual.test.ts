@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import {
+  functionCall,
+  message,
+  type ReferenceServer,
+  reasoning,
+  type ScriptedAnswer,
+  startReferenceServer,
+} from "../../packages/reference-server/src/server.ts";
 import { isJsonList, isJsonObject, type JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
@@ -15,14 +23,6 @@ import { tool } from "../../src/engine/ports/tool.ts";
 import { rebuildRequest } from "../../src/engine/recorded/recorded-request.ts";
 import { conversationView } from "../../src/projections/views/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import {
-  functionCall,
-  message,
-  type ReferenceServer,
-  reasoning,
-  type ScriptedAnswer,
-  startReferenceServer,
-} from "../../src/reference-server/server.ts";
 import { playOtherwise } from "../../src/replay/counterfactual.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { cannedError, startReferenceServer } from "../../packages/reference-server/src/server.ts";
 import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../../src/apps/cli/demo/agent.ts";
 import { answerAsTravelAgent } from "../../src/apps/cli/demo/travel-agent.ts";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
@@ -12,7 +13,6 @@ import { verifyStore } from "../../src/operations/audit/verify.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { cannedError, startReferenceServer } from "../../src/reference-server/server.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { changedData } from "../support/log/changed-data.ts";

@@ -1,8 +1,3 @@
-import type { JsonObject, JsonValue } from "../../src/base/json.ts";
-import type { Turn } from "../../src/domain/turn.ts";
-import type { Mode } from "../../src/engine/options/chain-policy.ts";
-import type { Codec } from "../../src/engine/ports/codec.ts";
-import type { Provider } from "../../src/engine/ports/provider.ts";
 import {
   type Expected,
   type Fault,
@@ -10,7 +5,12 @@ import {
   readItems,
   type ScriptedAnswer,
   startReferenceServer,
-} from "../../src/reference-server/server.ts";
+} from "../../packages/reference-server/src/server.ts";
+import type { JsonObject, JsonValue } from "../../src/base/json.ts";
+import type { Turn } from "../../src/domain/turn.ts";
+import type { Mode } from "../../src/engine/options/chain-policy.ts";
+import type { Codec } from "../../src/engine/ports/codec.ts";
+import type { Provider } from "../../src/engine/ports/provider.ts";
 import type { Entry } from "../../src/testing/rehearsal/entries.ts";
 import type { Expected as Told } from "../../src/testing/rehearsal/expected.ts";
 

@@ -1,5 +1,12 @@
 import { join } from "node:path";
 import * as z from "zod";
+import { languageModel } from "../../packages/reference-server/src/ai-sdk/language-model.ts";
+import {
+  claudeCliStandIn,
+  type Expected,
+  hosted,
+  type ScriptedAnswer,
+} from "../../packages/reference-server/src/server.ts";
 import { omitMembers } from "../../src/base/json.ts";
 import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
 import { aiSdkCodec } from "../../src/providers/ai-sdk/ai-sdk-codec.ts";
@@ -18,8 +25,6 @@ import { ollama } from "../../src/providers/ollama/ollama.ts";
 import { ollamaCodec } from "../../src/providers/ollama/ollama-codec.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../src/providers/responses/responses-codec.ts";
-import { languageModel } from "../../src/reference-server/ai-sdk/language-model.ts";
-import { claudeCliStandIn, type Expected, hosted, type ScriptedAnswer } from "../../src/reference-server/server.ts";
 import type { Entry } from "../../src/testing/rehearsal/entries.ts";
 import type { Expected as Told } from "../../src/testing/rehearsal/expected.ts";
 import type { RehearsalProvider } from "../../src/testing/rehearsal/ports.ts";
@@ -159,7 +164,7 @@ const googleKept = referenceDialect({
 });
 
 /** One program for tests and for the programs that they start, because sessions are kept by the command that made them. */
-const standIn = join(import.meta.dirname, "../../src/reference-server/claude-cli/stand-in.ts");
+const standIn = join(import.meta.dirname, "../../packages/reference-server/src/claude-cli/stand-in.ts");
 
 const claudeCliDialect = referenceDialect({
   ...{ ...kept, resultsStandTogether: false, hasOwnTools: true },

@@ -2,7 +2,9 @@ import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const sources = ["src", "test"].map((folder) => `${pathToFileURL(join(import.meta.dirname, "../..", folder)).href}/`);
+const sources = ["src", "packages", "test"].map(
+  (folder) => `${pathToFileURL(join(import.meta.dirname, "../..", folder)).href}/`,
+);
 const isSource = (url = ""): boolean => sources.some((folder) => url.startsWith(folder));
 
 // Vitest tells its main process of each import, for the graph from which it knows what to run again when a file changes, and Node asks

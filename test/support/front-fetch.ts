@@ -1,7 +1,7 @@
-import type { Front } from "../../src/reference-server/front.ts";
-import type { Refusal } from "../../src/reference-server/refusals.ts";
-import type { Reading, ScriptedAnswer } from "../../src/reference-server/server.ts";
-import { parseJson } from "../../src/reference-server/wire.ts";
+import type { Front } from "../../packages/reference-server/src/front.ts";
+import type { Refusal } from "../../packages/reference-server/src/refusals.ts";
+import type { Reading, ScriptedAnswer } from "../../packages/reference-server/src/server.ts";
+import { parseJson } from "../../packages/reference-server/src/wire.ts";
 
 /** What a model says when it reads this, or what its server refuses with. */
 export type Thinking = (reading: Reading) => ScriptedAnswer | { readonly refusal: Refusal };

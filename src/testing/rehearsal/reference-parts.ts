@@ -1,5 +1,3 @@
-import { isJsonObject } from "../../base/json.ts";
-import { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import {
   expectedReading,
   functionCall,
@@ -10,7 +8,9 @@ import {
   reasoning,
   type ScriptedItem,
   startReferenceServer,
-} from "../../reference-server/server.ts";
+} from "@turnlog/reference-server/server";
+import { isJsonObject } from "../../base/json.ts";
+import { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { createMemoryStore } from "../../stores/memory/store.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { Entry, Part } from "./entries.ts";

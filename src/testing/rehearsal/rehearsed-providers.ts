@@ -1,3 +1,5 @@
+import { languageModel } from "@turnlog/reference-server/ai-sdk/language-model";
+import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "@turnlog/reference-server/server";
 import type { Mode } from "../../engine/options/chain-policy.ts";
 import type { Provider } from "../../engine/ports/provider.ts";
 import { aiSdk } from "../../providers/ai-sdk/ai-sdk.ts";
@@ -9,8 +11,6 @@ import { googleGemini } from "../../providers/google/google-gemini.ts";
 import { googleInteractions } from "../../providers/google/google-interactions.ts";
 import { ollama } from "../../providers/ollama/ollama.ts";
 import { openaiResponses } from "../../providers/responses/openai-responses.ts";
-import { languageModel } from "../../reference-server/ai-sdk/language-model.ts";
-import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "../../reference-server/server.ts";
 import type { Expected } from "./expected.ts";
 import { type PlayerTraits, type RehearsalProvider, type RehearsalTransport, rehearsalProviders } from "./ports.ts";
 import { readAsChat, readAsMessages } from "./read-as-messages.ts";

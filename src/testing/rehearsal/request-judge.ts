@@ -1,14 +1,14 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
-import type { Block } from "../../domain/block.ts";
-import type { Turn } from "../../domain/turn.ts";
-import { defineMiddleware, type Layer } from "../../engine/ports/middleware.ts";
 import {
   expectedReading,
   judge,
   type Reading,
   type ReferenceServer,
   readItems,
-} from "../../reference-server/server.ts";
+} from "@turnlog/reference-server/server";
+import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { defineMiddleware, type Layer } from "../../engine/ports/middleware.ts";
 import type { Entry, Part, Role } from "./entries.ts";
 import { expectedOf, leadingSystem } from "./expected.ts";
 import { takesParts } from "./read-otherwise.ts";

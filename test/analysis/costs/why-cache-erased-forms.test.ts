@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { message, reasoning } from "../../../packages/reference-server/src/answers.ts";
 import { other, toolCall, toolResult } from "../../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { message, reasoning } from "../../../src/reference-server/answers.ts";
 import { cachedProviders } from "../../support/caching/cached-world.ts";
 import { erasingWorld, long, without } from "../../support/caching/erasing-world.ts";
 

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { claudeCliStandIn, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { system } from "../../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { claudeCli } from "../../../src/providers/claude-cli/claude-cli.ts";
-import { claudeCliStandIn, startReferenceServer } from "../../../src/reference-server/server.ts";
 import {
   type CachedProvider,
   type CachedWorld,

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
+import type { ReferenceServerOptions } from "../../../packages/reference-server/src/server.ts";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject, objectOf, parseJson } from "../../../src/base/json.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import type { ReferenceServerOptions } from "../../../src/reference-server/server.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
 
 const apiKey = "none";

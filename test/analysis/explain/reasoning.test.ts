@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { isObject, objectsOf } from "../../../packages/reference-server/src/wire.ts";
 import type { ReasoningBlock } from "../../../src/analysis/time-travel/reasoning-forecast.ts";
 import { system, user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
-import { isObject, objectsOf } from "../../../src/reference-server/wire.ts";
 import { thinkingTalk, thoughtsRead } from "../../support/reasoning/thinking-talk.ts";
 import { rejectionOf } from "../../support/workshop.ts";
 

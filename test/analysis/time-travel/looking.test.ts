@@ -1,4 +1,5 @@
 import { expect, expectTypeOf, test } from "vitest";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
@@ -15,7 +16,6 @@ import { type Counterfactual, whatIf } from "../../../src/entries/replay.ts";
 import type { Head } from "../../../src/entries/store.ts";
 import { createStore, type EventStore } from "../../../src/entries/store.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createWorkshop, eventsOf, type Workshop } from "../../support/workshop.ts";
 
 test("the head is that of the newest event, and null before the first", async () => {

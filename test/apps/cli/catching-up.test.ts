@@ -1,9 +1,9 @@
 import { copyFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { openStore } from "../../../src/conversation/open-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { documentOf, turnlogHere } from "../../support/cli/command.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 

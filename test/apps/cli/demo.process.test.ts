@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { answerAsTravelAgent } from "../../../src/apps/cli/demo/travel-agent.ts";
 import { serverDocument } from "../../../src/apps/documents/running.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { documentOf, turnlogHere } from "../../support/cli/command.ts";
 import { startTurnlog, turnlog } from "../../support/cli/command-process.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { importedStored } from "../../../src/apps/documents/stores.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { readDocument, turnlogHere } from "../../support/cli/command.ts";
 import { accepted, idOf, send } from "../../support/reference-server/wire-client.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

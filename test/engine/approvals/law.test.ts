@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ReferenceServer, startReferenceServer } from "../../../src/reference-server/server.ts";
+import { type ReferenceServer, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 import { ApprovalWorld, approvalModel } from "../../support/run/approval-world.ts";
 

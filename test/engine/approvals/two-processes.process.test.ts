@@ -4,7 +4,7 @@ import {
   type ReferenceServer,
   type ScriptedItem,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 import { startAside } from "../../support/process.ts";
 import { ApprovalActor, type Deed, deedsOf } from "../../support/run/approval-actor.ts";

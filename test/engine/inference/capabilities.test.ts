@@ -1,8 +1,4 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { isJsonObject } from "../../../src/base/json.ts";
-import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
   type Fault,
   message,
@@ -10,7 +6,11 @@ import {
   type ReferenceServerOptions,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isJsonObject } from "../../../src/base/json.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 
 type Talk = {

@@ -1,13 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import type { Block } from "../../../src/domain/block.ts";
-import { user } from "../../../src/domain/make-block.ts";
-import type { Turn } from "../../../src/domain/turn.ts";
-import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
-import { tool } from "../../../src/engine/ports/tool.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   type Expected,
   expectedReading,
@@ -16,7 +8,15 @@ import {
   message,
   readItems,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Block } from "../../../src/domain/block.ts";
+import { user } from "../../../src/domain/make-block.ts";
+import type { Turn } from "../../../src/domain/turn.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { cases, firstSeed, isTelling } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";

@@ -1,10 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { isJsonObject } from "../../../src/base/json.ts";
-import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
-import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { tool } from "../../../src/engine/ports/tool.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   functionCall,
   message,
@@ -12,7 +7,12 @@ import {
   type ReferenceServerOptions,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isJsonObject } from "../../../src/base/json.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { replayed } from "../../support/replayed.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

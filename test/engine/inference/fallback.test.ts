@@ -1,8 +1,4 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
-import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
   cannedError,
   type Fault,
@@ -13,7 +9,11 @@ import {
   reasoning,
   type ScriptedAnswer,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, type Workshop } from "../../support/workshop.ts";
 
 async function startServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { openStore } from "../../../src/conversation/open-store.ts";
 import { image, text, user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { isLong } from "../../support/cases.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { message } from "../../../packages/reference-server/src/answers.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
@@ -9,7 +10,6 @@ import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { copyConversations } from "../../../src/operations/transfer/copy.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { message } from "../../../src/reference-server/answers.ts";
 import { playOtherwise } from "../../../src/replay/counterfactual.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { firstSeed, isTelling, seeds } from "../../support/cases.ts";

@@ -1,14 +1,14 @@
 import { expect, onTestFinished, test } from "vitest";
-import { isJsonObject } from "../../../src/base/json.ts";
-import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
-import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   message,
   type ReferenceServer,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isJsonObject } from "../../../src/base/json.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { replayed } from "../../support/replayed.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
+import { message, reasoning, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import type { Breakpoint } from "../../../src/engine/session/breakpoint.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { dieAt, type Life } from "../../support/run/scene.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";

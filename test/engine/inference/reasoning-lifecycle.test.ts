@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
+import { message } from "../../../packages/reference-server/src/server.ts";
+import { isObject, objectsOf } from "../../../packages/reference-server/src/wire.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { ReasoningPolicy } from "../../../src/engine/options/reasoning-policy.ts";
 import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
-import { message } from "../../../src/reference-server/server.ts";
-import { isObject, objectsOf } from "../../../src/reference-server/wire.ts";
 import { type ThinkingTalk, thinkingTalk, thoughtsRead } from "../../support/reasoning/thinking-talk.ts";
 import { replayed } from "../../support/replayed.ts";
 import { dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";

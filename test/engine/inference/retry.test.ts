@@ -1,15 +1,15 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
-import type { Engine } from "../../../src/engine/options/engine.ts";
-import { interceptedBy } from "../../../src/engine/run/run-options.ts";
-import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   type Fault,
   message,
   type ReferenceServer,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import type { Engine } from "../../../src/engine/options/engine.ts";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
+import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf, type Workshop } from "../../support/workshop.ts";
 

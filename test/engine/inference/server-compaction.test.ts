@@ -1,8 +1,4 @@
 import { expect, onTestFinished, test } from "vitest";
-import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
-import { system } from "../../../src/domain/make-block.ts";
-import { noUsage, totalTokens, usage, usageOf } from "../../../src/projections/usage.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   compaction,
   type Expected,
@@ -10,7 +6,11 @@ import {
   message,
   readItems,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
+import { system } from "../../../src/domain/make-block.ts";
+import { noUsage, totalTokens, usage, usageOf } from "../../../src/projections/usage.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { replayed } from "../../support/replayed.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

@@ -1,12 +1,17 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
+import {
+  type Fault,
+  functionCall,
+  message,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { claudeCli } from "../../../src/providers/claude-cli/claude-cli.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { type Fault, functionCall, message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
+import { message } from "../../../packages/reference-server/src/answers.ts";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { file, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
-import { message } from "../../../src/reference-server/answers.ts";
 import { type DialectName, dialects } from "../../support/dialects.ts";
 import { createWorkshop, dataOf, eventsOf, typesOf } from "../../support/workshop.ts";
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { inferenceWords } from "../../../src/analysis/descriptions/describe-inference.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { ConversationEventOf } from "../../../src/domain/events/event.ts";
@@ -9,7 +10,6 @@ import type { RouteQuestion } from "../../../src/engine/options/route.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { replayed } from "../../support/replayed.ts";

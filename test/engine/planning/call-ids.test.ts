@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { message } from "../../../packages/reference-server/src/answers.ts";
 import { repairWords } from "../../../src/analysis/descriptions/side-notes.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { assistant, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
@@ -13,7 +14,6 @@ import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.t
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
 import { defineCodec } from "../../../src/providers/codec/define-codec.ts";
 import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
-import { message } from "../../../src/reference-server/answers.ts";
 import { dialects } from "../../support/dialects.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { fullRequest } from "../../support/planning/offline-turns.ts";

@@ -1,5 +1,10 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type ReferenceServer,
+  type ScriptedAnswer,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { emptyContext, extendContext } from "../../../src/domain/context.ts";
@@ -13,11 +18,6 @@ import { unwantedReason } from "../../../src/engine/planning/unwanted-reasoning.
 import type { ServerContext } from "../../../src/projections/server-contexts/server-contexts.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
-import {
-  type ReferenceServer,
-  type ScriptedAnswer,
-  startReferenceServer,
-} from "../../../src/reference-server/server.ts";
 import { cases, isTelling } from "../../support/cases.ts";
 import { type RequestChoice, type Step, steps } from "../../support/planning/arbitrary-exchanges.ts";
 import {

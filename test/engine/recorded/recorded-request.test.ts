@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { cannedError, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../../../src/apps/cli/demo/agent.ts";
 import { answerAsTravelAgent } from "../../../src/apps/cli/demo/travel-agent.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
@@ -15,7 +16,6 @@ import { type ConversationView, conversationView } from "../../../src/projection
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { cannedError, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
 type Seen = { readonly recorded: RecordedEvent; readonly view: ConversationView };

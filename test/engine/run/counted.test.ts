@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { message } from "../../../packages/reference-server/src/server.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { message } from "../../../src/reference-server/server.ts";
 import { dialectNames, dialects } from "../../support/dialects.ts";
 import { createWorkshop, rejectionOf } from "../../support/workshop.ts";
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { message as said } from "../../../packages/reference-server/src/answers.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { type ScriptedAnswerer, scripted } from "../../../src/providers/scripted/scripted.ts";
-import { message as said } from "../../../src/reference-server/answers.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { type DialectName, dialectNames, dialects } from "../../support/dialects.ts";
 import { layer } from "../../support/run/scene.ts";

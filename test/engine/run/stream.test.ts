@@ -1,13 +1,13 @@
 import { firstValueFrom, Subject, take, toArray } from "rxjs";
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
+import { message, reasoning, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { changes$ } from "../../../src/conversation/changes.ts";
 import type { Observer } from "../../../src/engine/options/engine.ts";
 import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { endless, gated } from "../../support/gates.ts";
 import { counted, createScene, dieAt, inTool } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { secretReference as secret } from "../../../src/domain/secret-reference.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
@@ -7,7 +8,6 @@ import { exportsOf } from "../../../src/log/system-streams/exports.ts";
 import { exportSpans } from "../../../src/operations/transfer/export-spans.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { leftIn, type Planted, plant } from "../../support/erasure/plant.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

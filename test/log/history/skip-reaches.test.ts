@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
@@ -12,7 +13,6 @@ import { verification } from "../../../src/operations/audit/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { collect } from "../../support/eventstoredb/bare-client.ts";
 import { gated } from "../../support/gates.ts";
 import { damages } from "../../support/log/damaged-copy.ts";

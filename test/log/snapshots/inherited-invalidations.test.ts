@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

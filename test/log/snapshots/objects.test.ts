@@ -1,4 +1,5 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
+import { message, reasoning, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
@@ -10,7 +11,6 @@ import { SavedNames } from "../../../src/log/snapshots/names.ts";
 import { foldTo } from "../../../src/log/snapshots/open.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createRequestJudge } from "../../../src/testing/rehearsal/request-judge.ts";
 import { isTelling, seeds } from "../../support/cases.ts";

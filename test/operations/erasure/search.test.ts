@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import type { ErasingStore } from "../../../src/log/ports/event-store.ts";
 import { unfinishedErasures } from "../../../src/log/system-streams/erasures.ts";
 import { Fragments } from "../../../src/operations/erasure/fragments.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { isLong } from "../../support/cases.ts";

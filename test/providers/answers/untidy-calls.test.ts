@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { type JsonObject, type JsonValue, objectOf, objectsOf, parseJson } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
@@ -18,7 +19,6 @@ import { interactionsCodec } from "../../../src/providers/google/interactions-co
 import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 
 type Said = { readonly id?: JsonValue; readonly name?: JsonValue; readonly given?: JsonValue };

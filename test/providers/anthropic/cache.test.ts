@@ -1,16 +1,16 @@
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
-import { createEngine, defineMiddleware, openStore, tool, user } from "../../../src/index.ts";
-import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
-import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import {
   functionCall,
   message,
   reasoning,
   type ScriptedAnswer,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
+import { createEngine, defineMiddleware, openStore, tool, user } from "../../../src/index.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 
 const asked = { model: "claude-test", apiKey: "sk-ant-cache", instructions: "Be brief." };

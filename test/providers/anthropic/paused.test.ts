@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { createMessagesFront } from "../../../packages/reference-server/src/messages/messages-front.ts";
+import { functionCall, hosted, message, type ScriptedAnswer } from "../../../packages/reference-server/src/server.ts";
 import { type JsonObject, objectsOf, textOrEmpty } from "../../../src/base/json.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
@@ -13,8 +15,6 @@ import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { createMessagesFront } from "../../../src/reference-server/messages/messages-front.ts";
-import { functionCall, hosted, message, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import { whatIf } from "../../../src/replay/counterfactual.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createMessagesFront } from "../../../packages/reference-server/src/messages/messages-front.ts";
+import { parseJson as parseWire } from "../../../packages/reference-server/src/wire.ts";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { isJsonList, isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { draftsOfMessages, writtenMessages } from "../../../src/providers/anthropic/messages.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
-import { createMessagesFront } from "../../../src/reference-server/messages/messages-front.ts";
-import { parseJson as parseWire } from "../../../src/reference-server/wire.ts";
 import { type Loopback, serve } from "../../support/providers/loopback.ts";
 import {
   type Exchange,

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
+import { message, reasoning, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import type { JsonValue } from "../../../src/base/json.ts";
 import { createEngine, defineMiddleware, type Layer, openStore } from "../../../src/index.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
-import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 
 /** A conversation whose answers all begin with a thought, with a server that looks at what thoughts stand behind. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { type ReferenceServerOptions, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject } from "../../../src/base/json.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
-import { type ReferenceServerOptions, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createWorkshop } from "../../support/workshop.ts";
 
 const long = (text: string): string => `${text} ${"word ".repeat(60)}`.trimEnd();

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { createEngine, openStore, secret } from "../../../src/index.ts";
 import { type AzureChatOptions, azureChat } from "../../../src/providers/chat/azure-chat.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { ask, failureOf } from "../../support/providers/inferences.ts";
 import { answering, serve } from "../../support/providers/loopback.ts";
 

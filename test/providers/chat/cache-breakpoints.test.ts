@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import {
+  type CacheOptions,
+  functionCall,
+  message,
+  type ReferenceServerOptions,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject, type JsonObject, objectsOf } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { assistant, image, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
@@ -8,13 +15,6 @@ import { azureChat } from "../../../src/providers/chat/azure-chat.ts";
 import { chatCodecs, defineChatCodec } from "../../../src/providers/chat/chat-codec.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
 import type { ChatCompletionsOptions } from "../../../src/providers/chat/chat-options.ts";
-import {
-  type CacheOptions,
-  functionCall,
-  message,
-  type ReferenceServerOptions,
-  startReferenceServer,
-} from "../../../src/reference-server/server.ts";
 import { createWorkshop } from "../../support/workshop.ts";
 
 type Asked = Partial<ChatCompletionsOptions>;

@@ -1,16 +1,16 @@
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
-import { createEngine, openStore, secret, tool } from "../../../src/index.ts";
-import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
-import { chatDialectNames } from "../../../src/providers/chat/chat-dialects.ts";
-import type { ChatCompletionsOptions } from "../../../src/providers/chat/chat-options.ts";
 import {
   functionCall,
   message,
   type ReferenceServerOptions,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { createEngine, openStore, secret, tool } from "../../../src/index.ts";
+import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
+import { chatDialectNames } from "../../../src/providers/chat/chat-dialects.ts";
+import type { ChatCompletionsOptions } from "../../../src/providers/chat/chat-options.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 
 const lookUp = tool({

@@ -3,8 +3,13 @@ import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import {
+  functionCall,
+  message,
+  reasoning,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 import { createEngine, openStore, tool } from "../../../src/index.ts";
-import { functionCall, message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { codecChecks } from "../../../src/testing/rehearsal/codec-checks.ts";
 import { oneMore, oneMoreCodec } from "../../support/one-more/dialect.ts";
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { createChatFront } from "../../../packages/reference-server/src/chat/chat-front.ts";
+import { parseJson as parseWire } from "../../../packages/reference-server/src/wire.ts";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { isJsonList, isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { type AppendInput, draftsOf } from "../../../src/domain/chat-message.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
-import { createChatFront } from "../../../src/reference-server/chat/chat-front.ts";
-import { parseJson as parseWire } from "../../../src/reference-server/wire.ts";
 import {
   type Exchange,
   hasRecordings,

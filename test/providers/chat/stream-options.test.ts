@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { createEngine, openStore } from "../../../src/index.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
 import type { ChatCompletionsOptions } from "../../../src/providers/chat/chat-options.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 
 async function bodyWith(options: Partial<ChatCompletionsOptions>): Promise<Record<string, unknown>> {
   await using server = await startReferenceServer({ chat: "vllm", answer: () => ({ output: [message("Hello.")] }) });

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
+import { claudeCliStandIn, message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { createEngine, image, openStore, text, toolCall, toolResult, user } from "../../../src/index.ts";
 import { claudeCli } from "../../../src/providers/claude-cli/claude-cli.ts";
 import { claudeCliCodec, invocationOf } from "../../../src/providers/claude-cli/claude-cli-codec.ts";
-import { claudeCliStandIn, message, startReferenceServer } from "../../../src/reference-server/server.ts";
 
 test("the transcript for a new session has its images beside the text, each where it was shown", async () => {
   const server = await startReferenceServer({

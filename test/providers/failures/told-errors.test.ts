@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { createEngine, openStore, RunFailedError } from "../../../src/index.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { rehearsedProviders } from "../../../src/testing/rehearsal/rehearsed-providers.ts";
 
 const names = [

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
+import { functionCall, message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { googleCodeAssist } from "../../../src/entries/google.ts";
 import { createEngine, openStore, tool } from "../../../src/index.ts";
-import { functionCall, message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { generateDocuments } from "../../../src/testing/rehearsal/generate.ts";
 import type { Incoherence } from "../../../src/testing/rehearsal/play.ts";
 import { rehearsalParts } from "../../../src/testing/rehearsal/reference-parts.ts";

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { createGoogleFront } from "../../../packages/reference-server/src/google/google-front.ts";
+import { parseJson as parseWire } from "../../../packages/reference-server/src/wire.ts";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
@@ -10,8 +12,6 @@ import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
 import { blocksOfContents } from "../../../src/providers/google/gemini-contents.ts";
 import { GeminiStream } from "../../../src/providers/google/gemini-stream.ts";
 import { googleGemini } from "../../../src/providers/google/google-gemini.ts";
-import { createGoogleFront } from "../../../src/reference-server/google/google-front.ts";
-import { parseJson as parseWire } from "../../../src/reference-server/wire.ts";
 import {
   type GoogleExchange,
   googleExchanges,

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { createEngine, openStore } from "../../../src/index.ts";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { rehearsedProviders } from "../../../src/testing/rehearsal/rehearsed-providers.ts";
 
 /** Every dialect that is read out of an event stream, but for those that bring a reader of their own. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
+import * as reference from "../../../packages/reference-server/src/server.ts";
 import type { JsonObject } from "../../../src/base/json.ts";
 import {
   type AzureResponsesOptions,
@@ -7,7 +8,6 @@ import {
   openaiResponses,
 } from "../../../src/entries/responses.ts";
 import { createEngine, defineMiddleware, openStore, ProviderError, RunFailedError } from "../../../src/index.ts";
-import * as reference from "../../../src/reference-server/server.ts";
 
 const failureOf = (work: () => Promise<unknown>): Promise<unknown> => work().catch((error: unknown) => error);
 const key = "azure-key-4711";

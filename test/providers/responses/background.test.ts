@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { Provider, StreamDelta } from "../../../src/engine/ports/provider.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import {
   message,
   type ReferenceServer,
   type ReferenceServerOptions,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import type { Provider, StreamDelta } from "../../../src/engine/ports/provider.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { ask, failureOf, idOf, textOf } from "../../support/providers/inferences.ts";
 
 const fetches = (server: ReferenceServer) => server.requests.filter(({ method }) => method === "GET");

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { type ReferenceServerOptions, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject, type JsonObject, objectsOf } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { assistant, image, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
-import { type ReferenceServerOptions, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createWorkshop } from "../../support/workshop.ts";
 
 const model = "gpt-5.6-sol";

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { isJsonList, type JsonObject } from "../../../src/base/json.ts";
-import { secretReference as secret } from "../../../src/domain/secret-reference.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
   message,
   type ReferenceServerOptions,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isJsonList, type JsonObject } from "../../../src/base/json.ts";
+import { secretReference as secret } from "../../../src/domain/secret-reference.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import { ask, failureOf, idOf } from "../../support/providers/inferences.ts";
 
 async function opened(options: ReferenceServerOptions = {}, given: Partial<OpenaiResponsesOptions> = {}) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
+import { message, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { outputOf, supportFile } from "../../support/process.ts";
 
 test("idle connections do not keep their process from ending", async () => {

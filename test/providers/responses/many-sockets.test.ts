@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { message } from "../../../packages/reference-server/src/server.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
-import { message } from "../../../src/reference-server/server.ts";
 import { isLong } from "../../support/cases.ts";
 import { startServer } from "../../support/providers/over-socket.ts";
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import * as reference from "../../../packages/reference-server/src/server.ts";
 import type { JsonObject } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { text, toolResult, user } from "../../../src/domain/make-block.ts";
@@ -6,7 +7,6 @@ import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
-import * as reference from "../../../src/reference-server/server.ts";
 import { parsed } from "../../support/base/arbitrary-json.ts";
 import { type Asked, ask, failureOf, idOf, textOf } from "../../support/providers/inferences.ts";
 import { itemsOf } from "../../support/providers/recorded-cases.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { message, type ReferenceServerOptions } from "../../../packages/reference-server/src/server.ts";
 import { responsesProvider } from "../../../src/providers/responses/openai-responses.ts";
-import { message, type ReferenceServerOptions } from "../../../src/reference-server/server.ts";
 import { engineOn, expectSound, say, shapesOf, startServer } from "../../support/providers/over-socket.ts";
 import { createWorkshop } from "../../support/workshop.ts";
 

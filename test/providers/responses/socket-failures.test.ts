@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
+import { functionCall, message, reasoning } from "../../../packages/reference-server/src/server.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { functionCall, message, reasoning } from "../../../src/reference-server/server.ts";
 import {
   engineOn,
   expectSound,

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { cannedError, functionCall, message } from "../../../packages/reference-server/src/server.ts";
 import { messageOf } from "../../../src/base/error-message.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { toolResult } from "../../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { verification } from "../../../src/operations/audit/verify.ts";
-import { cannedError, functionCall, message } from "../../../src/reference-server/server.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { takeSnapshots } from "../../support/log/take-snapshots.ts";

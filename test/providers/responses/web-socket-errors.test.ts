@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
 import {
   cannedError,
   errorRows,
   type ReferenceServer,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
 import { rejectionOf } from "../../support/workshop.ts";
 
 type Asked = { readonly server: ReferenceServer; readonly provider: OpenaiResponses };

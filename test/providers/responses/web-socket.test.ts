@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { message } from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject } from "../../../src/base/json.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { message } from "../../../src/reference-server/server.ts";
 import {
   engineOn,
   expectSound,

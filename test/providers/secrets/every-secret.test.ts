@@ -1,6 +1,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, test, vi } from "vitest";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import type { JsonObject } from "../../../src/base/json.ts";
 import type { Provider, StreamDelta } from "../../../src/engine/ports/provider.ts";
 import { azureResponses, openaiResponses } from "../../../src/entries/responses.ts";
@@ -12,7 +13,6 @@ import { defineCodec } from "../../../src/providers/codec/define-codec.ts";
 import { postJson, postStream } from "../../../src/providers/http/post-json.ts";
 import { ollama } from "../../../src/providers/ollama/ollama.ts";
 import { masked } from "../../../src/providers/secrets/masked-provider.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { failureOf } from "../../support/providers/inferences.ts";
 import { answering, type Loopback, serve } from "../../support/providers/loopback.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { openaiResponses } from "../../../src/entries/responses.ts";
 import { Block, createEngine, secret } from "../../../src/index.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import { ProviderSettingsError } from "../../../src/providers/settings/settings-error.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { answering, serve } from "../../support/providers/loopback.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { languageModel } from "../../../src/reference-server/ai-sdk/language-model.ts";
+import { languageModel } from "../../../packages/reference-server/src/ai-sdk/language-model.ts";
 import {
   functionCall,
   message,
@@ -7,7 +7,7 @@ import {
   readItems,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
 
 const user = { role: "user", content: [{ type: "text", text: "Where is it warm?" }] };
 const call = (...ids: readonly string[]) => ({

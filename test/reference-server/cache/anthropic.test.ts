@@ -1,6 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
-import { type CacheOptions, type JsonObject, startReferenceServer } from "../../../src/reference-server/server.ts";
-import { isObject, parseJson } from "../../../src/reference-server/wire.ts";
+import {
+  type CacheOptions,
+  type JsonObject,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
+import { isObject, parseJson } from "../../../packages/reference-server/src/wire.ts";
 
 const minute = 60_000;
 const long = (name: string): string => `${name} ${"x".repeat(396)}`;

@@ -3,8 +3,8 @@ import {
   type JsonObject,
   type ReferenceServerOptions,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
-import { isObject, parseJson, stringOf } from "../../../src/reference-server/wire.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isObject, parseJson, stringOf } from "../../../packages/reference-server/src/wire.ts";
 
 const long = (text: string): string => `${text} ${"word ".repeat(60)}`;
 

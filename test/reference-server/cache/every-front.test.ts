@@ -4,7 +4,7 @@ import {
   message,
   type ReferenceServerOptions,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
 import { askCached, type CachedTalk, cachedFronts } from "../../support/reference-server/cached-fronts.ts";
 
 const words = ["One?", "Two.", "Three?", "Four.", "Five?"].map((text) => `${text} ${"x".repeat(411)}`);

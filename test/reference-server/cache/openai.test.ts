@@ -1,6 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type CacheOptions, type JsonObject, startReferenceServer } from "../../../src/reference-server/server.ts";
-import { isObject, objectsOf, parseJson, stringOf, valueAt } from "../../../src/reference-server/wire.ts";
+import {
+  type CacheOptions,
+  type JsonObject,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
+import { isObject, objectsOf, parseJson, stringOf, valueAt } from "../../../packages/reference-server/src/wire.ts";
 import { askCached, type CachedTalk, cachedFronts } from "../../support/reference-server/cached-fronts.ts";
 
 const words = ["One?", "Two.", "Three?"].map((text) => `${text} ${"x".repeat(400)}`);

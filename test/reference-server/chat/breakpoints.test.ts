@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { type ChatServerDialect, type JsonObject, startReferenceServer } from "../../../src/reference-server/server.ts";
+import {
+  type ChatServerDialect,
+  type JsonObject,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 
 const explicit = { prompt_cache_breakpoint: { mode: "explicit" } };
 const ephemeral = { cache_control: { type: "ephemeral" } };

@@ -12,7 +12,7 @@ import {
   reasoning,
   refusalMessage,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
 
 const call = (id: string, given = "{}"): JsonObject => ({
   ...{ id, type: "function", function: { name: "look-up", arguments: given } },

@@ -8,7 +8,7 @@ import {
   readItems,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
 import { outcomeOf } from "../../support/process.ts";
 
 const words = ["-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose"];

@@ -8,8 +8,8 @@ import {
   reasoning,
   type ScriptedAnswer,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
-import { parseJson } from "../../../src/reference-server/wire.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { parseJson } from "../../../packages/reference-server/src/wire.ts";
 
 let server: ReferenceServer;
 let answer: ScriptedAnswer;

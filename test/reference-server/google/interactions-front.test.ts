@@ -8,8 +8,8 @@ import {
   reasoning,
   type ScriptedAnswer,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
-import { isObject, parseJson, stringOf } from "../../../src/reference-server/wire.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isObject, parseJson, stringOf } from "../../../packages/reference-server/src/wire.ts";
 
 let server: ReferenceServer;
 let answer: ScriptedAnswer;

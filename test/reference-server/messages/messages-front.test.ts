@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
+import { hosted, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject, type JsonObject } from "../../../src/base/json.ts";
 import { createEngine, openStore } from "../../../src/index.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
-import { hosted, startReferenceServer } from "../../../src/reference-server/server.ts";
 
 async function started(options: Parameters<typeof startReferenceServer>[0] = {}) {
   const server = await startReferenceServer({ seed: "messages", ...options });

@@ -1,15 +1,15 @@
 import { expect, onTestFinished, test } from "vitest";
-import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
-import { assistant } from "../../../src/domain/make-block.ts";
-import { createEngine, defineMiddleware, openStore } from "../../../src/index.ts";
-import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
-import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import {
   message,
   type ReferenceServerOptions,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
+import { assistant } from "../../../src/domain/make-block.ts";
+import { createEngine, defineMiddleware, openStore } from "../../../src/index.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 
 const beta = { "anthropic-beta": "message-threads-2026-08-12" };

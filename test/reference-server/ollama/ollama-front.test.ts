@@ -8,7 +8,7 @@ import {
   readItems,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
 
 const start = (options: ReferenceServerOptions = {}) =>
   startReferenceServer({ seed: "ollama", now: () => 1_767_225_600_000, ...options });

@@ -1,3 +1,11 @@
+import { languageModel } from "../../../packages/reference-server/src/ai-sdk/language-model.ts";
+import {
+  type CacheFront,
+  type CacheOptions,
+  type ReferenceServer,
+  type ReferenceServerOptions,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 import type { OwnCacheRules } from "../../../src/analysis/explain/why-options.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
@@ -9,14 +17,6 @@ import { googleGemini } from "../../../src/providers/google/google-gemini.ts";
 import { googleInteractions } from "../../../src/providers/google/google-interactions.ts";
 import { ollama } from "../../../src/providers/ollama/ollama.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { languageModel } from "../../../src/reference-server/ai-sdk/language-model.ts";
-import {
-  type CacheFront,
-  type CacheOptions,
-  type ReferenceServer,
-  type ReferenceServerOptions,
-  startReferenceServer,
-} from "../../../src/reference-server/server.ts";
 import { createWorkshop, type Workshop } from "../workshop.ts";
 
 type ProviderOptions = { readonly model: string; readonly instructions?: string };

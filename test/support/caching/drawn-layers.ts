@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { CacheVerdict } from "../../../packages/reference-server/src/server.ts";
 import type { RequestCache } from "../../../src/analysis/costs/request-cache.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
@@ -6,7 +7,6 @@ import { defineMiddleware, type Layer } from "../../../src/engine/ports/middlewa
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { cacheAuthorOf } from "../../../src/projections/views/cache-author.ts";
-import type { CacheVerdict } from "../../../src/reference-server/server.ts";
 import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { type CachedProvider, type CachedWorld, minute } from "./cached-world.ts";
 

@@ -1,4 +1,5 @@
 import { expect, onTestFinished } from "vitest";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { playDemo } from "../../../src/apps/cli/demo/play.ts";
 import { answerAsTravelAgent } from "../../../src/apps/cli/demo/travel-agent.ts";
 import { openStore } from "../../../src/conversation/open-store.ts";
@@ -9,7 +10,6 @@ import { verifyStore } from "../../../src/operations/audit/verify.ts";
 import { conversationView } from "../../../src/projections/views/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
 import { all } from "../../../src/testing/contracts/prepared.ts";
 import { viewDigest } from "../view-digest.ts";
 

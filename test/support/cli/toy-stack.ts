@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { functionCall, message } from "../../../packages/reference-server/src/server.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
-import { functionCall, message } from "../../../src/reference-server/server.ts";
 import { toy } from "../toy/dialect/provider.ts";
 import { fetchFrom, ToyFront } from "../toy/front.ts";
 

@@ -1,5 +1,3 @@
-import type { Block } from "../../../src/domain/block.ts";
-
 import {
   functionCall,
   hosted,
@@ -7,8 +5,9 @@ import {
   reasoning,
   type ScriptedAnswer,
   type ScriptedItem,
-} from "../../../src/reference-server/server.ts";
-import { sortedText } from "../../../src/reference-server/wire.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { sortedText } from "../../../packages/reference-server/src/wire.ts";
+import type { Block } from "../../../src/domain/block.ts";
 import { blockOf, type Part, type Role } from "../../../src/testing/rehearsal/entries.ts";
 import { interruptions } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";

@@ -1,4 +1,4 @@
-import { type Expected, expectedReading } from "../../../src/reference-server/server.ts";
+import { type Expected, expectedReading } from "../../../packages/reference-server/src/server.ts";
 import type { Entry, Part, Role } from "../../../src/testing/rehearsal/entries.ts";
 import { expectedOf, type Expected as Told } from "../../../src/testing/rehearsal/expected.ts";
 import { withoutElsewhere } from "../../../src/testing/rehearsal/read-otherwise.ts";

@@ -1,7 +1,7 @@
+import { hashOf } from "../../../packages/reference-server/src/ciphertext.ts";
+import { type Expected, judge } from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject } from "../../../src/base/json.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { hashOf } from "../../../src/reference-server/ciphertext.ts";
-import { type Expected, judge } from "../../../src/reference-server/server.ts";
 import type { Dialect, Front } from "../dialect.ts";
 import type { Speech } from "./speech.ts";
 import type { Tally } from "./tally.ts";

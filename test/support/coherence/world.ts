@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Expected, Fault, ScriptedAnswer } from "../../../packages/reference-server/src/server.ts";
 import type { PlannedEndpoint } from "../../../src/analysis/time-travel/past.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
@@ -11,7 +12,6 @@ import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import type { AnswerOptions } from "../../../src/engine/run/run-options.ts";
-import type { Expected, Fault, ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import { firstSeed } from "../cases.ts";
 import type { Dialect, Front } from "../dialect.ts";
 import { everyThird, guarded } from "../providers/guarded.ts";

@@ -1,5 +1,11 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import * as z from "zod";
+import {
+  functionCall,
+  message,
+  reasoning,
+  type ScriptedAnswer,
+} from "../../../packages/reference-server/src/server.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { openStore } from "../../../src/conversation/open-store.ts";
@@ -18,7 +24,6 @@ import { conditional } from "../../../src/middleware/conditional.ts";
 import { contentFilter } from "../../../src/middleware/content-filter.ts";
 import { recover } from "../../../src/middleware/recover.ts";
 import { redact } from "../../../src/middleware/redact.ts";
-import { functionCall, message, reasoning, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import type { Dialect, Question } from "../dialect.ts";
 import { type DialectName, dialectNames, dialects, withoutThoughts } from "../dialects.ts";
 

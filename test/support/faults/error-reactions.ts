@@ -1,7 +1,7 @@
 import { expect } from "vitest";
+import type { ReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/base/json.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import type { ReferenceServer } from "../../../src/reference-server/server.ts";
 
 /** What a request continues from: what the server stores, what a connection remembers, a conversation object, or nothing. */
 export type Held = "stored" | "local" | "object" | "nothing";

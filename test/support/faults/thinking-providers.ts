@@ -1,4 +1,20 @@
 import * as z from "zod";
+import { createAiSdkFront } from "../../../packages/reference-server/src/ai-sdk/front.ts";
+import { languageModel } from "../../../packages/reference-server/src/ai-sdk/language-model.ts";
+import { createChatFront } from "../../../packages/reference-server/src/chat/chat-front.ts";
+import { createClaudeCliFront } from "../../../packages/reference-server/src/claude-cli/cli-front.ts";
+import type { Front } from "../../../packages/reference-server/src/front.ts";
+import { createGoogleFront } from "../../../packages/reference-server/src/google/google-front.ts";
+import { createInteractionsFront } from "../../../packages/reference-server/src/google/interactions-front.ts";
+import { createMessagesFront } from "../../../packages/reference-server/src/messages/messages-front.ts";
+import { createOllamaFront } from "../../../packages/reference-server/src/ollama/ollama-front.ts";
+import {
+  functionCall,
+  message,
+  readItems,
+  reasoning,
+  type ScriptedAnswer,
+} from "../../../packages/reference-server/src/server.ts";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
@@ -15,22 +31,6 @@ import { googleGemini } from "../../../src/providers/google/google-gemini.ts";
 import { googleInteractions } from "../../../src/providers/google/google-interactions.ts";
 import { ollama } from "../../../src/providers/ollama/ollama.ts";
 import { type ScriptedAnswer as ScriptedHere, scripted } from "../../../src/providers/scripted/scripted.ts";
-import { createAiSdkFront } from "../../../src/reference-server/ai-sdk/front.ts";
-import { languageModel } from "../../../src/reference-server/ai-sdk/language-model.ts";
-import { createChatFront } from "../../../src/reference-server/chat/chat-front.ts";
-import { createClaudeCliFront } from "../../../src/reference-server/claude-cli/cli-front.ts";
-import type { Front } from "../../../src/reference-server/front.ts";
-import { createGoogleFront } from "../../../src/reference-server/google/google-front.ts";
-import { createInteractionsFront } from "../../../src/reference-server/google/interactions-front.ts";
-import { createMessagesFront } from "../../../src/reference-server/messages/messages-front.ts";
-import { createOllamaFront } from "../../../src/reference-server/ollama/ollama-front.ts";
-import {
-  functionCall,
-  message,
-  readItems,
-  reasoning,
-  type ScriptedAnswer,
-} from "../../../src/reference-server/server.ts";
 import { type Dialect, saidWithoutIds } from "../dialect.ts";
 import { byWire, type DialectName, dialects, withoutThoughts, withResults } from "../dialects.ts";
 import { fetchFromFront } from "../front-fetch.ts";

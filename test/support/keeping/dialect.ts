@@ -1,3 +1,4 @@
+import { readItems, startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { type JsonObject, omitMembers } from "../../../src/base/json.ts";
 import type { AnchorKind } from "../../../src/engine/ports/anchor-kind.ts";
 import type { Codec } from "../../../src/engine/ports/codec.ts";
@@ -5,7 +6,6 @@ import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { ProviderError } from "../../../src/engine/ports/provider-error.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
-import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { type Dialect, equalContents } from "../dialect.ts";
 import { takenByResponses } from "../dialects.ts";
 import { toolRead } from "../toy/front.ts";

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
+import { type Reading, type ReferenceServer, readItems } from "../../../packages/reference-server/src/server.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../src/base/json.ts";
-import { type Reading, type ReferenceServer, readItems } from "../../../src/reference-server/server.ts";
 import type { Front } from "../dialect.ts";
 
 /** How a server keeps what it answered: as messages of threads, or in sessions. */

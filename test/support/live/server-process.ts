@@ -1,4 +1,4 @@
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
+import { startReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import { answerAsAsked } from "./understanding-model.ts";
 
 // A server of its own process, as Azure, which takes the key that it is given: says its address, and serves until its input ends.

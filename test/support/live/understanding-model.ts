@@ -4,7 +4,7 @@ import {
   type Reading,
   reasoning,
   type ScriptedAnswer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
 
 /** A model that understands what the scenarios of test/live ask, and nothing else. */
 export function answerAsAsked({ reading: { items, tools } }: { readonly reading: Reading }): ScriptedAnswer {

@@ -1,4 +1,12 @@
 import * as z from "zod";
+import {
+  functionCall,
+  message,
+  type ReferenceServer,
+  reasoning,
+  type ScriptedAnswer,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { user } from "../../../src/domain/make-block.ts";
@@ -7,14 +15,6 @@ import { defineMiddleware, type Layer } from "../../../src/engine/ports/middlewa
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { reexecute } from "../../../src/entries/replay.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import {
-  functionCall,
-  message,
-  type ReferenceServer,
-  reasoning,
-  type ScriptedAnswer,
-  startReferenceServer,
-} from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { createRequestJudge } from "../../../src/testing/rehearsal/request-judge.ts";

@@ -12,7 +12,10 @@ const peers = ["node_modules/zod"];
 
 const lockFileSchema = z.object({
   lockfileVersion: z.number(),
-  packages: z.record(z.string(), z.looseObject({ version: z.string().optional(), dev: z.boolean().optional() })),
+  packages: z.record(
+    z.string(),
+    z.looseObject({ version: z.string().optional(), dev: z.boolean().optional(), link: z.boolean().optional() }),
+  ),
 });
 /** What stands in package.json of the rest is copied as it is. */
 export const manifestSchema = z.looseObject({ name: z.string(), version: z.string() });
@@ -49,7 +52,9 @@ export async function installTarball(folder: string): Promise<void> {
     },
     ...Object.fromEntries(
       Object.entries(lock.packages).filter(
-        ([path, { dev }]) => path !== "" && (dev !== true || [...typesOfNode, ...peers].includes(path)),
+        ([path, { dev, link }]) =>
+          // Workspaces are bundled.
+          /^node_modules\//.test(path) && link !== true && (dev !== true || [...typesOfNode, ...peers].includes(path)),
       ),
     ),
   };

@@ -8,7 +8,7 @@ import {
   reasoning,
   type ScriptedAnswer,
   type ScriptedItem,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
 
 /** One move of a random conversation: an edit of the Turn, or a request. */
 export type Step =

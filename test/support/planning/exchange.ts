@@ -1,3 +1,4 @@
+import type { ReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { anchorName } from "../../../src/domain/anchor.ts";
 import { plainNames } from "../../../src/domain/block-names.ts";
@@ -15,7 +16,6 @@ import { serverContextOf } from "../../../src/projections/server-contexts/exchan
 import { type ServerContext, serverContexts } from "../../../src/projections/server-contexts/server-contexts.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
-import type { ReferenceServer } from "../../../src/reference-server/server.ts";
 import { send as post } from "../reference-server/wire-client.ts";
 
 /** What one request may be told besides its Turn. */

@@ -1,3 +1,10 @@
+import type {
+  CacheOptions,
+  CacheVerdict,
+  Fault,
+  ReferenceServer,
+  ReferenceServerOptions,
+} from "../../../packages/reference-server/src/server.ts";
 import type { CacheRules } from "../../../src/analysis/costs/prompt-cache/cache-rules.ts";
 import type { CachedRequest } from "../../../src/analysis/costs/prompt-cache/cache-verdict.ts";
 import { cachedRequest } from "../../../src/analysis/costs/prompt-cache/cached-request.ts";
@@ -7,13 +14,6 @@ import { objectOf, parseJson } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { assistant, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import type { Codec } from "../../../src/engine/ports/codec.ts";
-import type {
-  CacheOptions,
-  CacheVerdict,
-  Fault,
-  ReferenceServer,
-  ReferenceServerOptions,
-} from "../../../src/reference-server/server.ts";
 import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { type CachedFront, sendCached } from "../reference-server/cached-fronts.ts";
 

@@ -1,14 +1,14 @@
 import { expect, onTestFinished } from "vitest";
+import {
+  type ReferenceServer,
+  type ReferenceServerOptions,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
 import type { Engine } from "../../../src/engine/options/engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
-import {
-  type ReferenceServer,
-  type ReferenceServerOptions,
-  startReferenceServer,
-} from "../../../src/reference-server/server.ts";
 import { replayed } from "../replayed.ts";
 import { dataOf, eventsOf, type Workshop } from "../workshop.ts";
 

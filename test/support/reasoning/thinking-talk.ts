@@ -1,7 +1,4 @@
 import { onTestFinished } from "vitest";
-import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
-import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
   message,
   type ReferenceServer,
@@ -9,7 +6,10 @@ import {
   readItems,
   reasoning,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import { createWorkshop, type Workshop } from "../workshop.ts";
 
 /** A conversation with a server that thinks before each answer: `say` appends a message and runs. */

@@ -1,4 +1,13 @@
 import { z } from "zod";
+import {
+  functionCall,
+  message,
+  type ReferenceServer,
+  reasoning,
+  type ScriptedAnswer,
+  type ScriptedItem,
+  startReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
 import type { ReasoningReport } from "../../../src/analysis/explain/reasoning-report.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
@@ -9,15 +18,6 @@ import type { Engine } from "../../../src/engine/options/engine.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/ports/middleware.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import {
-  functionCall,
-  message,
-  type ReferenceServer,
-  reasoning,
-  type ScriptedAnswer,
-  type ScriptedItem,
-  startReferenceServer,
-} from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createRandom, type Random } from "../coherence/random.ts";
 import { dataOf, eventsOf } from "../workshop.ts";

@@ -1,5 +1,10 @@
-import type { CacheFront, CacheVerdict, JsonObject, ReferenceServer } from "../../../src/reference-server/server.ts";
-import { isObject, objectsOf, parseJson, valueAt } from "../../../src/reference-server/wire.ts";
+import type {
+  CacheFront,
+  CacheVerdict,
+  JsonObject,
+  ReferenceServer,
+} from "../../../packages/reference-server/src/server.ts";
+import { isObject, objectsOf, parseJson, valueAt } from "../../../packages/reference-server/src/wire.ts";
 
 /** A request in the words of no wire: texts of the user and the model in turn, and other members of its body. */
 export interface CachedTalk {

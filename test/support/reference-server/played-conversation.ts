@@ -8,8 +8,8 @@ import {
   reasoning,
   refusalMessage,
   type ScriptedAnswer,
-} from "../../../src/reference-server/server.ts";
-import { objectsOf, parseJson } from "../../../src/reference-server/wire.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { objectsOf, parseJson } from "../../../packages/reference-server/src/wire.ts";
 import { outputOf, user } from "./wire-client.ts";
 
 export const tools = [

@@ -1,7 +1,7 @@
 import OpenAI from "openai";
 import type { ResponsesClientEvent, ResponsesServerEvent } from "openai/resources/responses/responses";
 import { ResponsesWS } from "openai/resources/responses/ws";
-import type { ReferenceServer } from "../../../src/reference-server/server.ts";
+import type { ReferenceServer } from "../../../packages/reference-server/src/server.ts";
 
 type Asked = Omit<Extract<ResponsesClientEvent, { type: "response.create" }>, "type" | "model">;
 

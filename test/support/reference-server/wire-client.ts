@@ -1,4 +1,4 @@
-import type { ReferenceServer } from "../../../src/reference-server/server.ts";
+import type { ReferenceServer } from "../../../packages/reference-server/src/server.ts";
 import {
   isObject,
   type Json,
@@ -6,7 +6,7 @@ import {
   objectsOf,
   parseJson,
   stringOf,
-} from "../../../src/reference-server/wire.ts";
+} from "../../../packages/reference-server/src/wire.ts";
 
 /** An HTTP answer, parsed. */
 export interface Answered {

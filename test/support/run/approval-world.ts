@@ -1,5 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
+import {
+  functionCall,
+  message,
+  type ReferenceServer,
+  type ScriptedAnswer,
+  type ScriptedItem,
+} from "../../../packages/reference-server/src/server.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Actor } from "../../../src/domain/actor.ts";
@@ -8,13 +15,6 @@ import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
 import { externalTool, tool } from "../../../src/engine/ports/tool.ts";
 import type { Waiting } from "../../../src/projections/views/waiting.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import {
-  functionCall,
-  message,
-  type ReferenceServer,
-  type ScriptedAnswer,
-  type ScriptedItem,
-} from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { createRequestJudge, type RequestJudge } from "../../../src/testing/rehearsal/request-judge.ts";

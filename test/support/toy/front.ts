@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import { createServer } from "node:http";
 import * as z from "zod";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../../src/base/json.ts";
 import {
   type Expected,
   expectedReading,
   type Fault,
   type ScriptedAnswer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../../src/base/json.ts";
 
 /** One request as it came, and what became of it. */
 type Received = {

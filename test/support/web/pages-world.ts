@@ -2,6 +2,13 @@ import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { UIMessage } from "ai";
 import * as z from "zod";
+import {
+  functionCall,
+  message,
+  type ReferenceServer,
+  reasoning,
+  type ScriptedAnswer,
+} from "../../../packages/reference-server/src/server.ts";
 import { type Chat, createChat } from "../../../src/apps/web/create-chat.ts";
 import type { LiveChannel } from "../../../src/apps/web/live-channel.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
@@ -12,13 +19,6 @@ import { defineMiddleware, type Layer } from "../../../src/engine/ports/middlewa
 import { tool } from "../../../src/engine/ports/tool.ts";
 import { contentFilter } from "../../../src/middleware/content-filter.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import {
-  functionCall,
-  message,
-  type ReferenceServer,
-  reasoning,
-  type ScriptedAnswer,
-} from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { type Draw, drawFrom } from "../../../src/testing/rehearsal/draw.ts";
 import { createRequestJudge, type RequestJudge } from "../../../src/testing/rehearsal/request-judge.ts";

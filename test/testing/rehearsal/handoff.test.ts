@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { createEngine } from "../../../src/engine/options/create-engine.ts";
-import { tool } from "../../../src/engine/ports/tool.ts";
 import {
   expectedReading,
   judge,
   type ReferenceServer,
   readItems,
   startReferenceServer,
-} from "../../../src/reference-server/server.ts";
+} from "../../../packages/reference-server/src/server.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../../src/engine/options/create-engine.ts";
+import { tool } from "../../../src/engine/ports/tool.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { type Entry, messageOf } from "../../../src/testing/rehearsal/entries.ts";
 import { type Expected, expectedOf } from "../../../src/testing/rehearsal/expected.ts";

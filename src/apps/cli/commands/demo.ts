@@ -1,3 +1,4 @@
+import { startReferenceServer } from "@turnlog/reference-server/server";
 import type * as z from "zod";
 import { describeDivergence } from "../../../analysis/descriptions/describe-inference.ts";
 import { describeRequestReason } from "../../../analysis/descriptions/describe-reason.ts";
@@ -14,7 +15,6 @@ import {
   conversationList,
 } from "../../../projections/views/conversation-list.ts";
 import { openaiResponses } from "../../../providers/responses/openai-responses.ts";
-import { startReferenceServer } from "../../../reference-server/server.ts";
 import { type DemoRequest, demoDocument } from "../../documents/running.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, type Screen, shownUrl } from "../context.ts";

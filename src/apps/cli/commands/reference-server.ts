@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { startReferenceServer } from "../../../reference-server/server.ts";
+import { startReferenceServer } from "@turnlog/reference-server/server";
 import { serverDocument } from "../../documents/running.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";

@@ -5,7 +5,7 @@ import {
   message,
   reasoning,
   type ScriptedAnswer,
-} from "../../../reference-server/server.ts";
+} from "@turnlog/reference-server/server";
 
 /** The answers of the demo's model, by the last message and the number of tool results since. */
 const script: readonly { readonly asked: RegExp; readonly answers: readonly ScriptedAnswer[] }[] = [

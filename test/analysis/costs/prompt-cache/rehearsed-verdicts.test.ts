@@ -1,4 +1,9 @@
 import { expect, test } from "vitest";
+import {
+  type CacheOptions,
+  type CacheVerdict as ServerVerdict,
+  startReferenceServer,
+} from "../../../../packages/reference-server/src/server.ts";
 import type { CachedRequest, CacheVerdict } from "../../../../src/analysis/costs/prompt-cache/cache-verdict.ts";
 import { walkCache } from "../../../../src/analysis/costs/prompt-cache/cache-walk.ts";
 import { agreesWith, differingRegions } from "../../../../src/analysis/costs/prompt-cache/diagnosis-agreement.ts";
@@ -9,11 +14,6 @@ import { geminiCodec } from "../../../../src/providers/google/gemini-codec.ts";
 import { interactionsCodec } from "../../../../src/providers/google/interactions-codec.ts";
 import { ollamaCodec } from "../../../../src/providers/ollama/ollama-codec.ts";
 import { responsesCodec } from "../../../../src/providers/responses/responses-codec.ts";
-import {
-  type CacheOptions,
-  type CacheVerdict as ServerVerdict,
-  startReferenceServer,
-} from "../../../../src/reference-server/server.ts";
 import { drawFrom } from "../../../../src/testing/rehearsal/draw.ts";
 import { isTelling, seeds } from "../../../support/cases.ts";
 import { type CachedWire, drawnFacts, drawnTalk } from "../../../support/providers/drawn-talk.ts";

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import { message, startReferenceServer } from "../../../../packages/reference-server/src/server.ts";
 import type { CacheRules } from "../../../../src/analysis/costs/prompt-cache/cache-rules.ts";
 import type { CachedRequest } from "../../../../src/analysis/costs/prompt-cache/cache-verdict.ts";
 import { walkCache } from "../../../../src/analysis/costs/prompt-cache/cache-walk.ts";
@@ -9,7 +10,6 @@ import { assistant, toolCall, toolResult, user } from "../../../../src/domain/ma
 import { messagesCodec } from "../../../../src/providers/anthropic/messages-codec.ts";
 import { claudeCliCodec } from "../../../../src/providers/claude-cli/claude-cli-codec.ts";
 import { responsesCodec } from "../../../../src/providers/responses/responses-codec.ts";
-import { message, startReferenceServer } from "../../../../src/reference-server/server.ts";
 
 const minute = 60_000;
 const long = (text: string): string => `${text} ${"x".repeat(400)}`;
