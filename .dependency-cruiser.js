@@ -54,13 +54,13 @@ export default {
     {
       name: "pure-floors",
       severity: "error",
-      from: { path: "^src/(base|domain|projections|engine/tracing/spans|analysis/descriptions)/" },
+      from: { path: "^src/(base|domain|projections|engine/tracing/spans|analysis/(descriptions|costs/prices))/" },
       to: { dependencyTypes: ["core"] },
     },
     {
       name: "pure-floors-know-zod-only",
       severity: "error",
-      from: { path: "^src/(base|domain|projections|engine/tracing/spans|analysis/descriptions)/" },
+      from: { path: "^src/(base|domain|projections|engine/tracing/spans|analysis/(descriptions|costs/prices))/" },
       to: { dependencyTypes: ["npm"], pathNot: "node_modules/(zod|@noble/hashes)/" },
     },
     {
@@ -95,11 +95,31 @@ export default {
       to: { path: "node_modules/(@types/)?pg/" },
     },
     {
-      // They are above the rooms that the dialects share, and use none of those: only a dialect reads a wire.
+      // A dialect is called through the port, and calls nothing of a run.
+      name: "providers-know-the-port",
+      severity: "error",
+      from: { path: "^src/providers/" },
+      to: { path: "^src/engine/(?!ports/)" },
+    },
+    {
+      name: "layers-know-the-port",
+      severity: "error",
+      from: { path: "^src/middleware/" },
+      to: { path: "^src/engine/(?!ports/)" },
+    },
+    {
+      // Questions to a log append nothing and run nothing. Whether an open run lives is known to who owns it.
+      name: "analysis-writes-nothing",
+      severity: "error",
+      from: { path: "^src/analysis/" },
+      to: { path: "^src/(log/writer/(?!owner\\.ts$)|engine/(session|effects|compaction|inference|run)/)" },
+    },
+    {
+      // Only a dialect reads a wire: these rooms ask a codec, whatever their floor.
       name: "wires-stay-with-providers",
       severity: "error",
       from: {
-        path: "^src/(operations|middleware|analysis/descriptions)/|^src/replay/[^/]+$|^src/stores/open-events\\.ts$",
+        path: "^src/(engine|log|operations|middleware|analysis/(descriptions|lists|time-travel))/|^src/replay/[^/]+$|^src/stores/open-events\\.ts$",
       },
       to: { path: "^src/providers/" },
     },
@@ -129,7 +149,7 @@ export default {
       // read models, and the commands that show them.
       name: "conversations-have-one-reader",
       severity: "error",
-      from: { path: "^src/(engine|conversation|replay)/" },
+      from: { path: "^src/(engine|conversation|replay|analysis)/" },
       to: { path: "^src/log/codec/(raw-reader|recorded|data|blobs)\\.ts$" },
     },
     {
