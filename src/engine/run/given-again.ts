@@ -44,7 +44,7 @@ async function recordedResult(
   const isThere = writer.view.client.committed.digest === after;
   const { committed } = isThere ? writer.view.client : (await foldTo(log, stream, to)).view.client;
   const turn = isThere ? writer.turnReader() : () => turnOf(log, committed, { stream, revision: to });
-  const end = committed.length - appended;
+  const end = committed.length - (isThere ? 0 : appended);
   const calls = record.status === "calls-open" ? madeIn(runId, committed) : [];
   const blocks = [...committed.slice(end).after(end - brought), ...calls];
   const answered = (await turnOf(log, committed, { stream, revision: to, blocks })).slice(end);

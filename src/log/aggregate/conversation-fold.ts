@@ -4,7 +4,7 @@ import { namesIn } from "../../domain/decider/names.ts";
 import { type ConversationEvent, isRequest } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
-import type { AnswersView, CompletedRun } from "../../projections/client-turn/answers.ts";
+import type { CompletedRun } from "../../projections/client-turn/answers.ts";
 import type { OpenRun } from "../../projections/client-turn/open-run.ts";
 import type { RunTurns } from "../../projections/client-turn/run-turns.ts";
 import { readDeclaration, type StreamRevision } from "../../projections/server-contexts/server-contexts.ts";
@@ -17,7 +17,7 @@ import type { EventReader } from "../codec/event-log.ts";
 import { rawEventAt } from "../codec/raw-reader.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
-import { type NameEntry, type NameKind, Names } from "./names.ts";
+import { type NameEntry, Names } from "./names.ts";
 
 /**
  * Everything derived from a conversation's events: the state that decides commands, and the view for people and planning. It starts with
@@ -48,12 +48,7 @@ export class ConversationFold {
     this.ancestors = ancestors;
     this.skipped = skipped;
     const view = conversationView.initial(stream);
-    const answers: AnswersView = {
-      ...view.client.answers,
-      byBlock: answered(names, "answer"),
-      byTurn: answered(names, "turn"),
-    };
-    this.view = { ...view, client: { ...view.client, blame: null, answers } };
+    this.view = { ...view, client: { ...view.client, blame: null } };
   }
 
   /** The fold with which a fork starts: a copy of this one. */
@@ -72,6 +67,7 @@ export class ConversationFold {
     applyToConversation(this.view, recorded, applied);
     this.last = recorded;
     for (const name of namesIn(event, runId)) this.names.set(...name, { stream, numbers: [revision] });
+    if (event.type === "RunCompleted") this.#nameAnswers();
     if (stream === this.stream) this.head = { revision, digest };
     else this.ancestors.set(stream, revision);
     // A tool of an earlier run may finish in the middle of this one.
@@ -79,6 +75,16 @@ export class ConversationFold {
     if (run === null) this.lastOfRun = null;
     else if (runId === run.id) this.lastOfRun = { revision, at };
     if (this.lastAt === null || at > this.lastAt) this.lastAt = at;
+  }
+
+  /** A block keeps the first run that answered it; of the runs that ended with it, the newest one counts. */
+  #nameAnswers(): void {
+    const { completed } = this.view.client.answers;
+    if (completed === null) return;
+    const { run, answered, last } = completed;
+    const entry = { ...entryOfRun(run), runId: run.runId };
+    for (const id of answered) if (this.names.get("answer", id) === undefined) this.names.set("answer", id, entry);
+    if (last !== null) this.names.set("end", last, entry);
   }
 
   /** The facts for `decide`. Of the names before the snapshot, it knows only those that were looked up. */
@@ -139,18 +145,13 @@ function factsOf({ id, epoch, cancelRequest, inferences, effects, approvals }: O
   };
 }
 
-const answered = (names: Names, kind: NameKind): AnswersView["byTurn"] => ({
-  get(name) {
-    const held = names.get(kind, name);
-    return held === undefined ? undefined : completedRun(held, held.runId ?? "");
-  },
-  set(name, { runId, stream, from, to, brought }) {
-    names.set(kind, name, { stream, numbers: [from, to, brought], runId });
-  },
-});
-
-/** The run that an entry of a Turn, or of an answered block, refers to. */
+/** The run that an entry of an answered block, or of the block that a run ended with, refers to. */
 export function completedRun({ stream, numbers }: NameEntry, runId: string): CompletedRun {
   const [from = 0, to = 0, brought = 0] = numbers;
   return { runId, stream, from, to, brought };
 }
+
+export const entryOfRun = ({ stream, from, to, brought }: CompletedRun): NameEntry => ({
+  stream,
+  numbers: [from, to, brought],
+});

@@ -8,8 +8,8 @@ export type NameEntry = {
   readonly runId?: string;
 };
 
-/** Names in events, and two kinds that runs leave: the Turn that a run left, and a block that a run answered. */
-export type NameKind = EventNameKind | "turn" | "answer";
+/** Names in events, and two kinds that runs leave: a block that a run answered, and the block that a run ended with. */
+export type NameKind = EventNameKind | "answer" | "end";
 
 /** The names in a fold; if it started from a snapshot, the names since then. */
 export class Names {

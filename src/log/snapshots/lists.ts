@@ -8,7 +8,7 @@ export type ListRef = { readonly stream: string; readonly name: string };
 /** Where the snapshots of a stream are kept. A new version of the fold, or of this format, ignores older snapshots. */
 export const snapshotKey = (stream: string): SnapshotKey => ({
   stream,
-  projection: `${conversationView.name}/8`,
+  projection: `${conversationView.name}/9`,
   version: conversationView.version,
 });
 

@@ -1,7 +1,7 @@
 import { namedByEvents, namesIn } from "../../domain/decider/names.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { CompletedRun } from "../../projections/client-turn/answers.ts";
+import { type CompletedRun, endOf } from "../../projections/client-turn/answers.ts";
 import { completedRun } from "../aggregate/conversation-fold.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { recordedAt } from "../history/read-events.ts";
@@ -9,25 +9,24 @@ import { envelopeAt } from "../ports/event-store.ts";
 import type { RestoredFold } from "./restore.ts";
 
 /**
- * The run that answered a block, or (for null) the run that left nothing unanswered; null if there is none. Undefined if the
- * cache has lost the list that would say so.
+ * The run that answered a block, or (for null) the run that answered the Turn: the newest one that ended with the Turn's last block, if the
+ * Turn's last appended block was answered. Null if there is none; undefined if the cache has lost the list that would say so.
  */
 export async function answeredBy(
   { store }: EventReader,
   { fold, names }: RestoredFold,
   blockId: BlockId | null,
 ): Promise<CompletedRun | null | undefined> {
-  const { answers } = fold.view.client;
-  const name = blockId ?? answers.cameBackTo;
-  if (name === null || (blockId === null && answers.answeredBy !== null)) return answers.answeredBy;
-  const kind = blockId === null ? "turn" : "answer";
-  const found = await names.find(store.snapshots, kind, [name]);
-  if (found === undefined) return undefined;
-  const entry = found.get(name);
-  let run = entry === undefined ? null : completedRun(entry, entry.runId ?? "");
-  if (run?.runId === "") run = { ...run, runId: (await envelopeAt(store, run.stream, run.to))?.runId ?? "" };
-  if (kind === "turn" && answers.cameBackTo === name) Object.assign(answers, { answeredBy: run, cameBackTo: null });
-  return run;
+  const { committed, answers } = fold.view.client;
+  const end = blockId === null ? endOf(committed, answers.notes) : { message: blockId, last: null };
+  if (end === null) return null;
+  const messages = await names.find(store.snapshots, "answer", [end.message]);
+  const ends = end.last === null ? messages : await names.find(store.snapshots, "end", [end.last]);
+  if (messages === undefined || ends === undefined) return undefined;
+  const entry = messages.has(end.message) ? ends.get(end.last ?? end.message) : undefined;
+  if (entry === undefined) return null;
+  const runId = entry.runId ?? (await envelopeAt(store, entry.stream, entry.numbers[1] ?? 0))?.runId ?? "";
+  return completedRun(entry, runId);
 }
 
 /** The event that appended a block outside runs; null if there is none, undefined if the cache has lost the list that would say so. */

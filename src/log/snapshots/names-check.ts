@@ -1,7 +1,8 @@
 import { namesIn } from "../../domain/decider/names.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { AnswersView, CompletedRun } from "../../projections/client-turn/answers.ts";
+import type { Completed } from "../../projections/client-turn/answers.ts";
 import type { ConversationView } from "../../projections/views/conversation-view.ts";
+import { entryOfRun } from "../aggregate/conversation-fold.ts";
 import type { NameEntry } from "../aggregate/names.ts";
 import { firstLetters, keyOfName, type NameList, readNames } from "./names.ts";
 
@@ -10,28 +11,21 @@ import { firstLetters, keyOfName, type NameList, readNames } from "./names.ts";
  * all lists but the newest.
  */
 export class NamesCheck {
-  /** By key: of a Turn the newest entry, of all other kinds the first, as a look-up returns them. */
+  /** By key: of the block that a run ended with the newest entry, of all other kinds the first, as a look-up returns them. */
   readonly #expected = new Map<string, NameEntry>();
-  readonly #turns = new Set<string>();
+  readonly #ends = new Set<string>();
+  #completed: Completed | null = null;
   /** Keys in the order in which they were added or changed. */
   readonly #given: string[] = [];
-  #answered: Iterator<readonly [name: string, run: CompletedRun]> | undefined;
-  #answeredCount = 0;
   /** The content of the lists of the snapshot before. */
   #listed = nothingListed();
 
   /** The next event, and the view after it was applied. */
   take({ event, stream, revision, runId }: RecordedEvent, { client }: ConversationView): void {
     for (const name of namesIn(event, runId)) this.#expectFirst(keyOfName(...name), { stream, numbers: [revision] });
-    this.#takeAnswered(client.answers);
-    const { digest } = client.committed;
-    const run = client.answers.byTurn.get(digest);
-    if (run === undefined) return;
-    const [key, entry] = [keyOfName("turn", digest), entryOfRun(run)];
-    if (isSame(this.#expected.get(key), entry)) return;
-    this.#turns.add(key);
-    this.#expected.set(key, entry);
-    this.#given.push(key);
+    const { completed } = client.answers;
+    if (completed !== null && completed !== this.#completed) this.#takeAnswers(completed);
+    this.#completed = completed;
   }
 
   /** How the lists of a snapshot differ from the events up to it; null if they are right. */
@@ -56,7 +50,7 @@ export class NamesCheck {
     }
     this.#listed.given = this.#given.length;
     for (const key of touched) {
-      const told = (this.#turns.has(key) ? last : first).get(key);
+      const told = (this.#ends.has(key) ? last : first).get(key);
       const expected = this.#expected.get(key);
       if (expected === undefined) return "it knows ids that nothing has";
       if (!isSame(told, expected)) return "its ids are others";
@@ -70,15 +64,14 @@ export class NamesCheck {
     this.#given.push(key);
   }
 
-  /** Answered blocks are only ever added: takes those added since the last event. */
-  #takeAnswered({ byBlock }: AnswersView): void {
-    this.#answered ??= byBlock.entries?.();
-    for (; this.#answeredCount < (byBlock.size ?? 0); this.#answeredCount += 1) {
-      const next = this.#answered?.next();
-      if (next?.done !== false) return;
-      const [id, run] = next.value;
-      this.#expectFirst(keyOfName("answer", id), entryOfRun(run));
-    }
+  #takeAnswers({ run, answered, last }: Completed): void {
+    const entry = entryOfRun(run);
+    for (const id of answered) this.#expectFirst(keyOfName("answer", id), entry);
+    if (last === null) return;
+    const key = keyOfName("end", last);
+    this.#ends.add(key);
+    this.#expected.set(key, entry);
+    this.#given.push(key);
   }
 }
 
@@ -96,8 +89,3 @@ const isSame = (one: NameEntry | undefined, other: NameEntry): boolean =>
   one?.stream === other.stream &&
   one.numbers.length === other.numbers.length &&
   one.numbers.every((number, index) => number === other.numbers[index]);
-
-const entryOfRun = ({ stream, from, to, brought }: CompletedRun): NameEntry => ({
-  stream,
-  numbers: [from, to, brought],
-});

@@ -34,7 +34,7 @@ export class SavedNames {
   }
 
   /**
-   * The entries of these names, without unknown ones: of a Turn the newest entry, of all other kinds the oldest. Undefined if a list
+   * The entries of these names, without unknown ones: of the block that a run ended with the newest entry, of all other kinds the oldest. Undefined if a list
    * that may contain one of them cannot be read.
    */
   async find(
@@ -44,7 +44,7 @@ export class SavedNames {
   ): Promise<ReadonlyMap<string, NameEntry> | undefined> {
     const found = new Map<string, NameEntry>();
     const unknown = new Map(names.map((name) => [keyOfName(kind, name), name]));
-    const lists = kind === "turn" ? this.#lists.toReversed() : this.#lists;
+    const lists = kind === "end" ? this.#lists.toReversed() : this.#lists;
     for (const list of lists) {
       if (unknown.size === 0 || store === undefined) break;
       if (![...unknown.keys()].some((key) => mayHave(list, key))) continue;
@@ -59,7 +59,7 @@ export class SavedNames {
     }
     for (const name of names) {
       const held = this.held.get(kind, name);
-      if (held !== undefined && (kind === "turn" || !found.has(name))) found.set(name, held);
+      if (held !== undefined && (kind === "end" || !found.has(name))) found.set(name, held);
     }
     return found;
   }

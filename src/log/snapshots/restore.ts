@@ -41,8 +41,8 @@ export async function restoreFold(
     if (isLatest) latest.set(scope, { context, turn });
     if (context.unusable !== "no-id") newest.set(scope, { context, turn });
   }
-  const { answeredBy, cameBackTo, answeredLength, interrupted, origin, title, labels, spent, lastAt } = data;
-  Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength, interrupted });
+  const { answeredLength, interrupted, notes, origin, title, labels, spent, lastAt } = data;
+  Object.assign(client.answers, { answeredLength, interrupted, notes });
   Object.assign(view, { origin, title, labels, spent });
   for (const scope of data.lostScopes) server.lostScopes.add(scope);
   Object.assign(fold, { head: { revision, digest }, lastAt, base: { stream, revision } });

@@ -183,20 +183,17 @@ export class SnapshotCheck {
   }
 
   #ownProblem({ client, server, ...view }: ConversationView, data: SnapshotData): string | null {
-    const { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, origin, lastAt } = data;
-    const { answers, committed } = client;
-    // After a return to an earlier Turn, the run that left it is looked up only when needed.
-    const answer = cameBackTo === null ? answers.answeredBy : null;
-    const told = { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, origin, lastAt };
+    const { answeredLength, interrupted, notes, title, labels, spent, origin, lastAt } = data;
+    const told = { answeredLength, interrupted, notes, title, labels, spent, origin, lastAt };
+    const { completed: _, ...answers } = client.answers;
     const expected: typeof told = {
-      ...{ answeredBy: answer, cameBackTo: cameBackTo === null ? null : (answers.compactedFrom ?? committed.digest) },
-      ...{ answeredLength: answers.answeredLength, interrupted: answers.interrupted },
+      ...answers,
       ...{ title: view.title, labels: view.labels },
       spent: view.spent,
       ...{ origin: view.origin, lastAt: this.#lastAt },
     };
     if (canonicalJson(told) !== canonicalJson(expected))
-      return "its labels, its times, its tokens or its last answer are others";
+      return "its labels, its times, its tokens or what it says of answers are others";
     if (canonicalJson(data.lostScopes.toSorted()) !== canonicalJson([...server.lostScopes].sort()))
       return "it knows other endpoints that lost all they held";
     const ancestors = data.ancestors.map(([stream]) => stream).sort();

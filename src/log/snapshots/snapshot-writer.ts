@@ -167,10 +167,10 @@ export class SnapshotWriter {
   #dataOf(turn: ChunkRef[], newest: SnapshotData["newest"]): SnapshotData {
     const { view, lastAt, ancestors, skipped } = this.#fold;
     const { origin, title, labels, spent, client, server } = view;
-    const { answeredBy, cameBackTo, answeredLength, interrupted } = client.answers;
+    const { answeredLength, interrupted, notes } = client.answers;
     return {
       ...{ turn, newest, facts: this.#facts.before, title, labels, spent, origin, lastAt },
-      ...{ answeredBy, cameBackTo, answeredLength, interrupted, lostScopes: [...server.lostScopes] },
+      ...{ answeredLength, interrupted, notes, lostScopes: [...server.lostScopes] },
       ...{ ancestors: [...ancestors], skipped: [...skipped] },
     };
   }

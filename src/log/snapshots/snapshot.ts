@@ -2,19 +2,11 @@ import * as z from "zod";
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { originSchema } from "../../domain/events/conversation-events.ts";
-import type { CompletedRun } from "../../projections/client-turn/answers.ts";
+import { blockIdSchema } from "../../domain/ids.ts";
 import { type EventStore, envelopeAt } from "../ports/event-store.ts";
 import { savedAt, snapshotKey } from "./lists.ts";
 
 const chunkRefSchema = z.tuple([z.string(), z.number().int(), z.string()]).readonly();
-const completedRunSchema: z.ZodType<CompletedRun> = z.strictObject({
-  runId: z.string(),
-  stream: z.string(),
-  from: z.number().int(),
-  to: z.number().int(),
-  brought: z.number().int(),
-});
-
 /**
  * A saved fold without payloads, taken when no run is open (rule: Past revisions): the Turn as lists of blocks, facts about the servers
  * as lists of rows, each written once, and the newest context of each scope as what it has beyond the Turn.
@@ -38,9 +30,8 @@ const snapshotSchema = z.strictObject({
   labels: z.record(z.string(), z.string()),
   origin: originSchema.nullable(),
   lastAt: z.string().nullable(),
-  answeredBy: completedRunSchema.nullable(),
-  cameBackTo: z.string().nullable(),
   answeredLength: z.number().int(),
+  notes: z.array(blockIdSchema).readonly(),
   interrupted: z.strictObject({ runId: z.string(), how: z.enum(["cancelled", "failed"]) }).nullable(),
   /** The last revision of each ancestor that it includes. */
   ancestors: z.array(z.tuple([z.string(), z.number().int()])),

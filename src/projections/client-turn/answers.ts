@@ -1,4 +1,4 @@
-import { type Block, idOf } from "../../domain/block.ts";
+import { idOf } from "../../domain/block.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 
@@ -15,47 +15,48 @@ export type CompletedRun = {
 /** A run that broke off after it had asked a model that may have received the request. */
 export type Interruption = { readonly runId: string; readonly how: "cancelled" | "failed" };
 
-/** Which messages were answered, and by which run (rule: Answered once): it decides whether a run asks the model. */
+/**
+ * Which messages were answered (rule: Answered once): it decides whether a run asks the model. Which run answered a block, and which
+ * run ended with a block, are names that runs leave: the fold of a conversation keeps them, and looks up earlier ones.
+ */
 export type AnswersView = {
-  /** The run that left nothing unanswered; null once something was appended since. */
-  answeredBy: CompletedRun | null;
-  /** The digest of a restored Turn, if this fold knows no run that left it; a fold of earlier events may know one. */
-  cameBackTo: string | null;
-  /** The digest of the Turn before it was shortened between two runs; null once the Turn has changed otherwise. */
-  compactedFrom: string | null;
-  /** How many leading blocks of the Turn were answered. */
+  /** How many leading blocks of the Turn a completed run has had before it: the appended ones among them have names. */
   answeredLength: number;
   /** The newest run that broke off while a model answered, until a block tells the model about it or a run completes. */
   interrupted: Interruption | null;
-  /** The run that answered each appended block: the first one that completed with it in its Turn. */
-  readonly byBlock: Answered;
-  /** Runs that left nothing unanswered, by the digest of the Turn that they left: the newest for each digest. */
-  readonly byTurn: Answered;
+  /** What the engine has told the model of interruptions since a run completed: these blocks wait for no answer. */
+  notes: readonly BlockId[];
+  /** The newest completed run of the folded events; it is not part of a snapshot. */
+  completed: Completed | null;
 };
 
-type Answered = {
-  readonly get: (name: string) => CompletedRun | undefined;
-  readonly set: (name: string, run: CompletedRun) => unknown;
-  /** All entries in the order in which they were set, if the fold began with the first event; also their number. */
-  readonly entries?: () => IterableIterator<readonly [name: string, run: CompletedRun]>;
-  readonly size?: number;
+export type Completed = {
+  readonly run: CompletedRun;
+  /** The appended blocks that it had before it. Of several runs the first one answered a block. */
+  readonly answered: readonly BlockId[];
+  /** The last block of its Turn; null if that Turn is empty. Of several runs the newest one counts. */
+  readonly last: BlockId | null;
 };
 
-export const noAnswers = (): AnswersView => ({
-  answeredBy: null,
-  cameBackTo: null,
-  compactedFrom: null,
-  answeredLength: 0,
-  interrupted: null,
-  byBlock: new Map(),
-  byTurn: new Map(),
-});
+export const noAnswers = (): AnswersView => ({ answeredLength: 0, interrupted: null, notes: [], completed: null });
 
-/** A block was appended, which is unanswered. */
-export function noteAppended(view: AnswersView): void {
-  view.answeredBy = null;
-  view.cameBackTo = null;
-  view.compactedFrom = null;
+/**
+ * The blocks that say whether a Turn is answered: the last appended one, which a run has to have answered, and its last block, with which a
+ * run has to have ended. Null if the Turn ends with an appended block, or has none: it is unanswered. The engine's notes do not count.
+ */
+export function endOf(
+  turn: Turn,
+  notes: readonly BlockId[],
+): { readonly message: BlockId; readonly last: BlockId } | null {
+  let last: BlockId | null = null;
+  for (let index = turn.length - 1; index >= 0; index -= 1) {
+    const block = turn.at(index);
+    if (block === undefined || notes.includes(idOf(block))) continue;
+    const id = idOf(block);
+    if (isAppended(id)) return last === null ? null : { message: id, last };
+    last ??= id;
+  }
+  return null;
 }
 
 /** How many blocks come after the last one that was in the base. */
@@ -70,36 +71,27 @@ export function countBrought(base: Turn, result: Turn): number {
 export function noteCompleted(
   view: AnswersView,
   run: CompletedRun,
-  { base, result, pending }: { readonly base: Turn; readonly result: Turn; readonly pending: readonly Block[] },
+  { base, result }: { readonly base: Turn; readonly result: Turn },
 ): void {
-  for (const id of base.after(view.answeredLength).map(idOf)) {
-    if (isAppended(id) && view.byBlock.get(id) === undefined) view.byBlock.set(id, run);
-  }
+  const answered = base.after(view.answeredLength).map(idOf).filter(isAppended);
+  view.completed = { run, answered, last: lastOf(result) };
   view.answeredLength = result.length;
-  view.cameBackTo = null;
-  view.compactedFrom = null;
   view.interrupted = null;
-  view.answeredBy = pending.length > 0 ? null : run;
-  if (pending.length === 0) view.byTurn.set(result.digest, run);
+  view.notes = [];
 }
+
+/** The engine told the model that the last run broke off. */
+export function noteTold(view: AnswersView, id: BlockId): void {
+  view.interrupted = null;
+  view.notes = [...view.notes, id];
+}
+
+const lastOf = ({ last }: Turn): BlockId | null => (last === undefined ? null : idOf(last));
 
 /** Ids of blocks made in a run begin with the run's id. */
 const isAppended = (id: BlockId): boolean => id.startsWith("blk_");
 
-/** The Turn changed without an answer: a revert, or the end of a run that did not complete. */
+/** The Turn changed without an answer: a revert, a compaction, or the end of a run that did not complete. */
 export function noteTurn(view: AnswersView, before: Turn, committed: Turn): void {
   view.answeredLength = Math.min(view.answeredLength, before.commonPrefixLength(committed));
-  view.answeredBy = view.byTurn.get(committed.digest) ?? null;
-  view.cameBackTo = view.answeredBy === null ? committed.digest : null;
-  view.compactedFrom = null;
-}
-
-/**
- * The Turn changed although no message was added: it was shortened, or the engine told the model that a run broke off. What was
- * answered stays answered, by the same run.
- */
-export function noteUnasked(view: AnswersView, before: Turn, committed: Turn): void {
-  view.answeredLength = Math.min(view.answeredLength, before.commonPrefixLength(committed));
-  view.compactedFrom ??= before.digest;
-  if (view.answeredBy !== null) view.byTurn.set(committed.digest, view.answeredBy);
 }

@@ -1,4 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
+import { idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { isEndedBySkip } from "../../domain/decider/ended-by-skip.ts";
 import { applyEdits, blocksOfEdits } from "../../domain/edits.ts";
@@ -14,10 +15,9 @@ import {
   countBrought,
   type Interruption,
   noAnswers,
-  noteAppended,
   noteCompleted,
+  noteTold,
   noteTurn,
-  noteUnasked,
 } from "./answers.ts";
 import { mustEqual } from "./apply-to-turns.ts";
 import { type BlameView, emptyBlame, noteErasure, noteResult, noteVersion } from "./blame.ts";
@@ -78,7 +78,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunT
     case "TurnCompacted": {
       const before = view.committed;
       changeTurn(view, event.data, recorded);
-      (event.type === "TurnReverted" ? noteTurn : noteUnasked)(view.answers, before, view.committed);
+      noteTurn(view.answers, before, view.committed);
       // A revert by the user makes the note about an interruption obsolete.
       if (event.type === "TurnReverted") view.answers.interrupted = null;
       return;
@@ -86,13 +86,9 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunT
     case "BlockAppended": {
       const block = blockFromJson(event.data.block);
       noteVersion(view.blame, block, recorded);
-      const before = view.committed;
-      if (view.run === null) view.committed = before.append(block);
+      if (view.run === null) view.committed = view.committed.append(block);
       else view.run.pending.push(block);
-      if (actor.kind === "engine") {
-        noteUnasked(view.answers, before, view.committed);
-        view.answers.interrupted = null;
-      } else noteAppended(view.answers);
+      if (actor.kind === "engine") noteTold(view.answers, idOf(block));
       return;
     }
     case "RunStarted":
@@ -150,10 +146,9 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   mustEqual(result.digest, after, "the Turn that the run ended with");
   const removals = how === "completed" ? turns.removalsBefore("result/0") : turns.removals;
   closeRun(view, run, { result, removals, recorded });
-  const { id: runId, stream, startedRevision: from, pending } = run;
+  const { id: runId, stream, startedRevision: from } = run;
   if (asksNothing(run)) {
-    noteUnasked(view.answers, turns.base, result);
-    if (pending.length > 0) noteAppended(view.answers);
+    noteTurn(view.answers, turns.base, result);
     return;
   }
   if (how === "unfinished") {
@@ -163,7 +158,7 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   }
   const brought = countBrought(turns.base, result);
   const completed = { runId, stream, from, to: recorded.revision, brought };
-  noteCompleted(view.answers, completed, { base: turns.base, result, pending });
+  noteCompleted(view.answers, completed, { base: turns.base, result });
 }
 
 /** A model that was never asked, or never got the request, was not interrupted. */

@@ -1,5 +1,4 @@
 import { copiedMap, GrowingMap } from "../../base/growing-map.ts";
-import type { AnswersView, CompletedRun } from "../client-turn/answers.ts";
 import type { BlameView } from "../client-turn/blame.ts";
 import type { AskedApproval, OpenRun } from "../client-turn/open-run.ts";
 import type { ServerContextsView } from "../server-contexts/server-contexts.ts";
@@ -10,8 +9,7 @@ export function copyableView(stream: string): ConversationView {
   const view = conversationView.initial(stream);
   const { client } = view;
   const blame: BlameView = new GrowingMap();
-  const answers: AnswersView = { ...client.answers, byBlock: new GrowingMap(), byTurn: new GrowingMap() };
-  return { ...view, client: { ...client, blame, answers } };
+  return { ...view, client: { ...client, blame } };
 }
 
 /**
@@ -27,17 +25,12 @@ export function copiedView(view: ConversationView): ConversationView {
       ...client,
       run: run === null ? null : copiedRun(run),
       blame: blame === null ? null : copiedMap(blame),
-      answers: { ...answers, byBlock: copiedRuns(answers.byBlock), byTurn: copiedRuns(answers.byTurn) },
+      answers: { ...answers },
     },
     server: copiedContexts(server),
     newest: new Map(newest),
     latest: new Map(latest),
   };
-}
-
-function copiedRuns(runs: AnswersView["byBlock"]): AnswersView["byBlock"] {
-  if (runs instanceof Map) return copiedMap<string, CompletedRun>(runs);
-  throw new Error("only a view of all events can be copied: this one asks for the answers of runs elsewhere");
 }
 
 function copiedRun(run: OpenRun): OpenRun {

@@ -72,7 +72,7 @@ async function stateOf(folds: DocumentFolds, events: EventStore): Promise<unknow
     view: viewDigest(view),
     shown: JSON.stringify(show.documentOf(place, null)),
     blame: JSON.stringify([...(client.blame ?? [])]),
-    answers: JSON.stringify([client.answers, [...(client.answers.byBlock.entries?.() ?? [])]]),
+    answers: JSON.stringify(client.answers),
     run:
       client.run &&
       JSON.stringify([client.run.epoch, client.run.owner, [...client.run.removed], [...client.run.effects]]),

@@ -136,7 +136,7 @@ test("deleting all snapshots changes nothing but time, and they come back by rea
 test("takes one after 512 events and keeps it out of open runs", async () => {
   const { saved, store } = await longConversation();
   const revisions = saved
-    .filter(({ key }) => key.projection === "conversation/8")
+    .filter(({ key }) => key.projection === "conversation/9")
     .map(({ snapshot }) => snapshot.revision);
   // An exchange has five events and the first one seven: the second snapshot waits for a run to end.
   expect(revisions).toEqual([511, 1_026]);
@@ -146,9 +146,9 @@ test("takes one after 512 events and keeps it out of open runs", async () => {
 test("holds no content, and writes a stretch of the Turn once", async () => {
   const { saved } = await longConversation();
   expect(JSON.stringify(saved)).not.toMatch(/said \d|answer \d/);
-  const names = saved.filter(({ key }) => key.projection !== "conversation/8").map(({ key }) => key.projection);
+  const names = saved.filter(({ key }) => key.projection !== "conversation/9").map(({ key }) => key.projection);
   expect(new Set(names).size).toBe(names.length);
-  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/8").map(turnOf);
+  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/9").map(turnOf);
   expect(second?.slice(0, first?.length)).toEqual(first);
 });
 
@@ -163,7 +163,7 @@ test.each([
 ])("a snapshot that %s costs time only", async (_, data) => {
   const { store } = await longConversation();
   const before = viewDigest((await foldTo(store.log, stream, 1_100)).view);
-  await store.events.snapshots?.put({ stream, projection: "conversation/8", version: 1 }, { revision: 1_026, data });
+  await store.events.snapshots?.put({ stream, projection: "conversation/9", version: 1 }, { revision: 1_026, data });
   expect(viewDigest((await foldTo(store.log, stream, 1_100)).view)).toBe(before);
 });
 
@@ -171,7 +171,7 @@ test("a snapshot that was moved to another event is never used", async () => {
   const { conversation, store } = createWorkshop();
   for (let n = 0; n < 600; n += 1) await conversation.append(`said ${n}`);
   const snapshots = snapshotsOf(store.events);
-  const key = { stream, projection: "conversation/8", version: 1 };
+  const key = { stream, projection: "conversation/9", version: 1 };
   const snapshot = await snapshots.get(key, 600);
   expect(snapshot?.revision).toBe(511);
   await snapshots.put(key, { revision: 400, data: snapshot?.data ?? "" });
@@ -192,7 +192,7 @@ test("a snapshot of events that were written anew is never used", async () => {
 test("beside a snapshot that is not used, the one before it is", async () => {
   const { store, read } = await longConversation();
   await store.events.snapshots?.put(
-    { stream, projection: "conversation/8", version: 1 },
+    { stream, projection: "conversation/9", version: 1 },
     { revision: 1_026, data: "{" },
   );
   read.events = 0;

@@ -52,7 +52,7 @@ const changes: readonly (readonly [string, Change, string])[] = [
     "its Turn is another",
   ],
   ["a Turn of other blocks", swapBlocks, "its blocks are others"],
-  ["another answer", (data) => ({ ...data, answeredBy: null, cameBackTo: null }), "its labels"],
+  ["other answers", (data) => ({ ...data, answeredLength: 0 }), "its labels"],
   ["no response", (data) => ({ ...data, facts: null, newest: [] }), "it knows other endpoints"],
   ["a list that is gone", (data) => ({ ...data, facts: "0".repeat(32) }), "the list 0000"],
   [
