@@ -9,12 +9,12 @@ import type { ConversationOrigin } from "../../domain/events/conversation-events
 import { countLines } from "../../domain/events/erased-places.ts";
 import type { ConversationEvent, ConversationEventOf } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Compaction } from "../../domain/events/shared.ts";
 import { isAside } from "../../domain/frame.ts";
 import { costWords, inferenceWords } from "./describe-inference.ts";
 import { type BlockLabels, blockLabel } from "./labels.ts";
 import { quote, textLength } from "./shown-text.ts";
 import { sideNotesOf } from "./side-notes.ts";
-import { budgetWords, compactionWords } from "./token-limits.ts";
 
 /** Describes an event for a reader who knows the events before it. */
 export const describeEvent = (view: BlockLabels, { event, frame }: RecordedEvent): string =>
@@ -138,6 +138,39 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       return inferenceWords(event);
   }
 }
+
+/** How and why a Turn was shortened, in words. */
+function compactionWords({ how, because, tokens, limit }: Compaction): string {
+  const what = compactedWords.get(how) ?? `made the Turn shorter (${excerpt(how, 40)})`;
+  const counts =
+    tokens === undefined ? "" : `: ${grouped(tokens)} tokens were counted, of ${grouped(limit ?? 0)} allowed`;
+  return `${what} (${compactedBecause.get(because) ?? excerpt(because, 40)}${counts})`;
+}
+
+/** A run's token budget, in words. */
+function budgetWords({ maxInputTokens, maxTotalTokens, onExceeded }: Budget): string {
+  const limits = [
+    ...(maxInputTokens === undefined ? [] : [`${grouped(maxInputTokens)} tokens in a request`]),
+    ...(maxTotalTokens === undefined ? [] : [`${grouped(maxTotalTokens)} tokens in all`]),
+  ];
+  return `${onExceeded === "warn" ? "warns over" : "ends over"} ${limits.join(", ")}`;
+}
+
+type Budget = NonNullable<ConversationEventOf<"RunStarted">["data"]["budget"]>;
+
+const compactedWords: ReadonlyMap<string, string> = new Map([
+  ["truncate-results", "cut tool results"],
+  ["drop-exchanges", "left out the oldest exchanges"],
+  ["server", "put what the server compacted in the place of what it was made of"],
+  ["summarise", "put a summary in the place of the oldest exchanges"],
+]);
+
+const compactedBecause: ReadonlyMap<string, string> = new Map([
+  ["before-request", "before a request"],
+  ["after-run", "after the run"],
+  ["too-long", "the request was refused as too long"],
+  ["asked", "as it was asked to"],
+]);
 
 function namingWords({ title, labels = {} }: ConversationEventOf<"ConversationRelabelled">["data"]): string {
   const all = Object.entries(labels);

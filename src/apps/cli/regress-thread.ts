@@ -14,7 +14,7 @@ const failed = (error: unknown): FromThread => {
   return { kind: "failed", message: messageOf(error), code: typeof code === "string" ? code : null };
 };
 
-// Only `lab-thread.ts` starts this thread, with this data.
+// Only `thread-pool.ts` starts this thread, with this data.
 const data = workerData as ThreadData;
 if (data.task.isOtherWorld) enterOtherWorld();
 try {

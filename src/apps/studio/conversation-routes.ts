@@ -1,20 +1,19 @@
 import { Hono } from "hono/tiny";
+import { printableJson } from "../../base/printable.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
-import { conversationStream } from "../../domain/ids.ts";
-import { sentRequest } from "../../engine/recorded/recorded-request.ts";
+import { type ConversationId, conversationStream } from "../../domain/ids.ts";
+import { type SentRequest, sentRequest } from "../../engine/recorded/recorded-request.ts";
 import { storedEventDocument } from "../documents/stored-event.ts";
 import { whyDocumentOf } from "../documents/why-document.ts";
-import { bodyDocument } from "./body-document.ts";
 import { fitting } from "./by-bytes.ts";
 import { RefusedError } from "./failures.ts";
-import { findable, findRevision } from "./find-revision.ts";
 import type { HeldConversation, HeldConversations } from "./held-conversations.ts";
 import { groupsPage, overviewDocument, requestsPage } from "./overview-document.ts";
-import type { FindDocument, LogPage, VerifiedDocument } from "./page-documents.ts";
+import type { BodyDocument, FindDocument, LogPage, VerifiedDocument } from "./page-documents.ts";
 import type { Prices } from "./prices.ts";
 import { listIn, pageOf, placeIn, revisionIn, wholeOf } from "./query.ts";
+import type { Reel } from "./reel.ts";
 import { stepAt } from "./step-at.ts";
-import { Verifications } from "./verifications.ts";
 import type { WhyPage } from "./why-page.ts";
 
 type Store = Pick<TurnlogStore, "log" | "codecs"> & {
@@ -193,4 +192,87 @@ function requestOf(reel: HeldConversation["reel"], revision: number): number {
   if (step !== null) return step.revision;
   const message = `${reel.id} has no request that revision ${revision} belongs to`;
   throw new RefusedError(404, "request-not-found", { message, hint: "Choose a request on the strip." });
+}
+
+/** A longer line of a body is cut: the whole of it is in the document of `turnlog request`. */
+const mostCharacters = 4_000;
+
+/** A page of a body, indented. */
+function bodyDocument(
+  conversation: string,
+  { revision, sha256, bytes, encoder, transport, bodyText }: SentRequest,
+  { from, n }: { readonly from: number; readonly n: number },
+): BodyDocument {
+  const lines = printableJson(indented(bodyText)).split("\n");
+  const shown = fitting(
+    lines
+      .slice(from, from + n)
+      .map((line) => (line.length > mostCharacters ? `${line.slice(0, mostCharacters)}…` : line)),
+  );
+  return { conversation, revision, sha256, bytes, encoder, transport, from, total: lines.length, lines: shown };
+}
+
+function indented(text: string): string {
+  const body: unknown = JSON.parse(text);
+  return JSON.stringify(body, null, 2);
+}
+
+const findable = ["edit", "answer", "break", "turn", "miss"] as const satisfies readonly FindDocument["what"][];
+
+/** The next event of a kind behind a revision, or the one before it; null if there is none. */
+function findRevision(
+  { rows, groups, steps }: Reel,
+  from: number,
+  { what, direction }: { readonly what: FindDocument["what"]; readonly direction: 1 | -1 },
+): number | null {
+  if (what === "miss") {
+    const misses = steps.filter(({ revision, outcome }) => (outcome?.tokens?.again ?? 0) > 0 && revision !== from);
+    const found =
+      direction === 1
+        ? misses.find(({ revision }) => revision > from)
+        : misses.findLast(({ revision }) => revision < from);
+    return found?.revision ?? null;
+  }
+  const begins = new Set(what === "turn" ? groups.map((group) => group.from) : []);
+  for (let revision = from + direction; revision >= 0 && revision < rows.length; revision += direction) {
+    const mark = rows.mark(revision);
+    if (mark === undefined) continue;
+    if (what === "edit" && mark.editor !== null && mark.sign === "layer") return revision;
+    if (what === "answer" && mark.type === "ResponseReceived") return revision;
+    if (what === "break" && (mark.verdict === "rebased" || mark.verdict === "full")) return revision;
+    if (begins.has(revision)) return revision;
+  }
+  return null;
+}
+
+type Last = VerifiedDocument["last"];
+
+/** What this studio verified, and when: it says nothing about what it did not check. */
+class Verifications {
+  readonly #store: Pick<TurnlogStore, "log" | "codecs">;
+  readonly #clock: () => number;
+  readonly #last = new Map<ConversationId, NonNullable<Last>>();
+
+  constructor(store: Pick<TurnlogStore, "log" | "codecs">, clock: () => number = Date.now) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  last(id: ConversationId): Last {
+    return this.#last.get(id) ?? null;
+  }
+
+  async check(id: ConversationId): Promise<Last> {
+    const { verification } = await import("../../operations/audit/verify.ts");
+    const { isSound, problems, heads } = await verification(this.#store.log.store, {
+      codecs: this.#store.codecs,
+      conversations: [id],
+    });
+    const at = new Date(this.#clock()).toISOString();
+    const problem = problems.find(({ conversation }) => conversation === id) ?? problems[0];
+    const head = heads.get(conversationStream(id))?.revision ?? 0;
+    const last = { at, isSound, revision: problem?.revision ?? head, problem: problem?.message ?? null };
+    this.#last.set(id, last);
+    return last;
+  }
 }

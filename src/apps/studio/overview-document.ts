@@ -1,7 +1,8 @@
+import { cacheSum } from "../../analysis/costs/prices/cache-sum.ts";
 import type { PriceFile } from "../../analysis/costs/prices/price-file.ts";
 import { changesEarlier } from "../../domain/events/changes-earlier.ts";
+import type { ConversationOrigin } from "../../domain/events/conversation-events.ts";
 import { worstOf } from "./chains.ts";
-import { parentOf } from "./origin.ts";
 import {
   type CacheVerdict,
   groupStates,
@@ -11,13 +12,13 @@ import {
   type Part,
   type RequestsPage,
   type StripRequest,
+  type Totals,
   verdicts,
 } from "./page-documents.ts";
 import type { Reel } from "./reel.ts";
 import { moneyOf } from "./request-costs.ts";
 import { msOf, type Step, shownVerdict } from "./step.ts";
 import { firstFrom } from "./step-at.ts";
-import { totalsOf } from "./totals.ts";
 
 /** Groups and requests come in pages, so that an answer stays small however long the conversation is. */
 const pageSizes = { groups: 400, requests: 400 } as const;
@@ -103,5 +104,31 @@ function stripRequest(step: Step, prices: PriceFile | null): StripRequest {
     cache: miss === null ? null : { cause: miss.cause, author: miss.author },
     money: money?.total ?? null,
     missMoney: money?.misses ?? null,
+  };
+}
+
+/** The conversation that another one began from. */
+function parentOf(origin: ConversationOrigin | null): OverviewDocument["parent"] {
+  if (origin?.type === "fork") return { conversation: origin.conversationId, revision: origin.revision };
+  return origin?.type === "child" ? { conversation: origin.conversationId, revision: null } : null;
+}
+
+/** What all requests come to: bytes as `turnlog ls` estimates them, tokens and money as `turnlog cache` and `turnlog bill` add them up. */
+function totalsOf({ steps, costs }: Reel, prices: PriceFile | null): Totals {
+  const { requests, tokens, money: missMoney } = cacheSum(costs.all, prices);
+  const sum = { chained: 0, bytes: 0, heldBytes: 0, ms: 0, mostBytes: 0, mostTokens: 0 };
+  for (const step of steps) {
+    sum.chained += step.verdict === "chained" ? 1 : 0;
+    sum.bytes += step.data.requestBytes;
+    sum.heldBytes += step.heldBytes;
+    sum.ms += msOf(step) ?? 0;
+    sum.mostBytes = Math.max(sum.mostBytes, step.data.requestBytes + step.heldBytes);
+    sum.mostTokens = Math.max(sum.mostTokens, step.outcome?.tokens?.input ?? 0);
+  }
+  const written = costs.all.flatMap((cell) => Object.values(cell.written)).reduce((all, each) => all + each, 0);
+  return {
+    untold: costs.all.reduce((all, { untold }) => all + untold, 0),
+    ...{ ...sum, written, missMoney, cache: { requests, ...tokens } },
+    money: prices === null ? null : moneyOf(costs.all, prices).total,
   };
 }

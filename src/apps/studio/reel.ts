@@ -1,8 +1,11 @@
 import { type BlockLabels, noteLabels } from "../../analysis/descriptions/labels.ts";
+import { shownText } from "../../analysis/descriptions/shown-text.ts";
 import { grouped } from "../../base/counted.ts";
+import { excerpt } from "../../base/printable.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
 import { contentId, type Edit } from "../../domain/edits.ts";
 import { changesEarlier } from "../../domain/events/changes-earlier.ts";
-import type { ConversationEventOf } from "../../domain/events/event.ts";
+import { type ConversationEventOf, isRunEnd } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
@@ -18,10 +21,9 @@ import { skippedOf } from "../../log/snapshots/open.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { ConversationView } from "../../projections/views/conversation-view.ts";
 import { applyToFolds, copiedFolds, type DocumentFolds, emptyFolds } from "./document-folds.ts";
-import { type FoldedGroup, groupAfter, groupWith } from "./log-groups.ts";
 import { holeRow, logRow, unreadableRow } from "./log-row.ts";
 import { LogRows } from "./log-rows.ts";
-import type { LogRow, OverviewDocument } from "./page-documents.ts";
+import type { LogGroup, LogRow, OverviewDocument } from "./page-documents.ts";
 import { CostReader } from "./request-costs.ts";
 import { Rungs } from "./rungs.ts";
 import { HeldBytes, noteOutcome, type Step, stepOf } from "./step.ts";
@@ -243,3 +245,45 @@ function idsIn(edit: Edit): readonly string[] {
       return [edit.blockId];
   }
 }
+
+/** A group while it may still grow. */
+type FoldedGroup = { -readonly [Name in keyof Omit<LogGroup, "worst">]: LogGroup[Name] } & {
+  /** Whether a run of it has begun. */
+  hasRun: boolean;
+  isTitled: boolean;
+};
+
+/** A message, and the run that answers it, fold to one row: a message after a run begins the next. */
+function groupAfter(
+  groups: FoldedGroup[],
+  { event, revision }: RecordedEvent,
+  { isOpen }: { readonly isOpen: boolean },
+): void {
+  const group = groupWith(groups, { revision, type: event.type });
+  const isMessage = event.type === "BlockAppended" && event.data.block.kind === "user";
+  if (isMessage && !group.isTitled) {
+    group.words = excerpt(shownText(blockFromJson(event.data.block)), 80);
+    group.isTitled = true;
+  }
+  if (event.type === "RunStarted") group.hasRun = true;
+  if (group.hasRun) group.state = isOpen ? "open" : group.state === "open" ? "done" : group.state;
+  if (isRunEnd(event) && event.type !== "RunCompleted") group.state = "failed";
+}
+
+/** The group that an event is in, by its type alone: also of one that cannot be read, or that was skipped. */
+function groupWith(
+  groups: FoldedGroup[],
+  { revision, type }: { readonly revision: number; readonly type: string },
+): FoldedGroup {
+  let group = groups.at(-1);
+  const isNext = group?.hasRun === true && group.state !== "open";
+  if (group === undefined || (isNext && startsGroup(type))) {
+    group = { from: revision, to: revision, words: "", state: "done", hasRun: false, isTitled: false };
+    groups.push(group);
+  }
+  group.to = revision;
+  return group;
+}
+
+const startsGroup = (type: string): boolean =>
+  ["BlockAppended", "RunStarted", "TurnReverted", "TurnCompacted", "SettingsDeclared"].includes(type);

@@ -1,16 +1,17 @@
+import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
-import { auditRoutes } from "./audit-routes.ts";
+import type { Audit } from "./audit.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { failureAnswer, RefusedError } from "./failures.ts";
 import { HeldConversations } from "./held-conversations.ts";
-import { inboxRoutes } from "./inbox-routes.ts";
+import type { Inbox } from "./inbox-list.ts";
 import type { LabReport } from "./lab-report.ts";
 import type { StoreDocument } from "./page-documents.ts";
 import { pricesFrom } from "./prices.ts";
+import { pageOf, wholeOf } from "./query.ts";
 import { storeRoutes } from "./store-routes.ts";
 import type { WhatIf } from "./what-if.ts";
-import { whatIfRoutes } from "./what-if-routes.ts";
 import type { Writing } from "./writing.ts";
 
 /** A file of the page. */
@@ -113,3 +114,104 @@ const headers = {
   "cross-origin-opener-policy": "same-origin",
   "cache-control": "no-store",
 };
+
+/** Whether the store is what was written, and what was erased of it. */
+function auditRoutes(
+  { events, codecs }: Pick<StudioStore, "events" | "codecs">,
+  about: { readonly isRedacted: boolean; readonly address: string },
+): Hono {
+  const routes = new Hono();
+  let known: Promise<Audit> | null = null;
+  const audit = (): Promise<Audit> => {
+    // A page without a server loads this when it is asked for.
+    known ??= import("./audit.ts").then((module) => new module.Audit(events, { codecs, ...about }));
+    return known;
+  };
+  routes.get("/", async (context) => {
+    const checked = await audit();
+    if (context.req.query("now") === "1") await checked.start();
+    return context.json(await checked.document());
+  });
+  routes.get("/heads", async (context) => context.json(await (await audit()).heads(pageOf(context, 100))));
+  routes.get("/report", async (context) => context.json(await (await audit()).report()));
+  return routes;
+}
+
+type Answering = { readonly conversations: HeldConversations; readonly writing: Writing | null };
+
+/** What waits for a person, and how it is answered. */
+function inboxRoutes({ events }: Pick<StudioStore, "events">, { conversations, writing }: Answering): Hono {
+  const routes = new Hono();
+  let inbox: Inbox | null = null;
+
+  routes.get("/inbox", async (context) => {
+    // A page without a server loads this when it is asked for.
+    inbox ??= new (await import("./inbox-list.ts")).Inbox(events);
+    return context.json(await inbox.document());
+  });
+
+  routes.get("/inbox/:id", async (context) => {
+    const { inboxItemDocument } = await import("./inbox-item.ts");
+    const { reel } = await conversations.get(context.req.param("id"));
+    const call = context.req.query("call") ?? null;
+    const going = writing?.stateOf(reel.id) ?? { isGoing: false, problem: null };
+    return context.json(await inboxItemDocument(events, reel, { call, now: new Date().toISOString(), going }));
+  });
+
+  routes.post("/inbox/:id", async (context) => {
+    if (writing === null)
+      throw new RefusedError(403, "read-only", {
+        message: "this studio only reads",
+        hint: "Start it with turnlog studio --write --stack FILE --as NAME.",
+      });
+    let asked: unknown;
+    try {
+      asked = await context.req.json();
+    } catch {
+      throw new RefusedError(400, "input", { message: "the body is not JSON" });
+    }
+    return context.json(await writing.act(context.req.param("id"), asked));
+  });
+  return routes;
+}
+
+type WhatIfParts = {
+  readonly conversations: HeldConversations;
+  readonly whatIf: WhatIf | null;
+  readonly report: LabReport | null;
+};
+
+/** What would have been with another stack, and what the regression lab found. */
+function whatIfRoutes({ conversations, whatIf, report }: WhatIfParts): Hono {
+  const routes = new Hono();
+  const asked = (context: Context) => {
+    const without = context.req.query("without") ?? "";
+    return { without: without === "" ? null : without };
+  };
+  const made = (): WhatIf => {
+    if (whatIf !== null) return whatIf;
+    throw new RefusedError(422, "no-stack", {
+      message: "this studio has no stack to ask what would have been",
+      hint: "Start it with turnlog studio --stack FILE, or --with FILE.",
+    });
+  };
+  routes.get("/c/:id/what-if", async (context) => {
+    const known = made();
+    const held = await conversations.get(context.req.param("id"));
+    return context.json(known.document(held, asked(context)));
+  });
+  routes.get("/c/:id/what-if/:step", async (context) => {
+    const known = made();
+    const held = await conversations.get(context.req.param("id"));
+    const step = wholeOf(context.req.param("step"), "the step", 0);
+    return context.json(await known.step(held, asked(context), step));
+  });
+  routes.get("/report", (context) => {
+    if (report !== null) return context.json(report.page(pageOf(context, 20)));
+    throw new RefusedError(404, "not-found", {
+      message: "this studio was started without a report",
+      hint: "Start it with turnlog studio --report FILE.",
+    });
+  });
+  return routes;
+}

@@ -1,10 +1,11 @@
 import type { JsonObject } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
-import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { CacheLoss, Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { keepBudget } from "../options/budget.ts";
+import type { EngineOptions } from "../options/engine.ts";
 import { type BuiltRequest, buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { countedIn, learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
@@ -13,10 +14,8 @@ import { type Carrier, unsendableParts } from "../planning/parts.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import type { Codec, SentBlock } from "../ports/codec.ts";
 import type { Provider } from "../ports/provider.ts";
-import { cacheLoss } from "../recorded/cache-loss.ts";
-import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
-import { warnOfAge } from "./aged-reasoning.ts";
-import { tellLostCache } from "./lost-cache.ts";
+import { cacheLoss, isUnknownLoss } from "../recorded/cache-loss.ts";
+import { engineActor, type LiveRun, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { Retry } from "./reactions.ts";
 import { latestAnswer, type StepRequest, stepRequest } from "./step-request.ts";
 import { warnOfWholeTurns } from "./whole-turns.ts";
@@ -181,4 +180,69 @@ export function preparedBefore(session: RunSession, frame: string, { outgoing, r
     bodyWith: () => "",
     shaped: shapedBlocks(input, decision.sendFrom, decision.repairs, carriage),
   };
+}
+
+/** Engines that have already emitted the process warning. */
+const warned = new WeakSet<EngineOptions["life"]>();
+
+/** Warns of a request that carries encrypted reasoning of old answers: it is unknown how long an endpoint can read its own. */
+function warnOfAge(
+  session: RunSession,
+  frame: string,
+  { contexts, now, shaped }: Pick<PlanRequest, "contexts" | "now"> & { readonly shaped: readonly SentBlock[] },
+): void {
+  const { warnOfReasoningAfterMs, life } = session.engine;
+  const received = shaped.flatMap(({ block: { kind, wire } }) =>
+    kind === "reasoning" && wire?.ciphertext !== undefined
+      ? (contexts.ofInference(wire.group?.id ?? "")?.at ?? [])
+      : [],
+  );
+  const old = received.filter((at) => Date.parse(now) - Date.parse(at) >= warnOfReasoningAfterMs);
+  const [oldestAt] = old.toSorted();
+  if (oldestAt === undefined) return;
+  session.run.emit({ type: "reasoning-aged", frame, blocks: old.length, oldestAt });
+  if (warned.has(life)) return;
+  warned.add(life);
+  process.emitWarning(
+    `a request carries encrypted reasoning from ${oldestAt}, which its endpoint may no longer be able to read: createEngine's reasoning.keepForMs leaves out old reasoning, reasoning.warnAfterMs sets when to warn`,
+    "TurnlogWarning",
+  );
+}
+
+/** The layers about which a run has already emitted the process warning. */
+const warnedAbout = new WeakMap<LiveRun, Set<string>>();
+
+/** No vendor keeps a cache entry longer unless it is used. */
+const keptMs = 24 * 60 * 60 * 1_000;
+
+/** Tokens are estimated, because a request is counted only once it is answered. */
+const bytesPerToken = 4;
+
+/** Reports a request that gives up so much of an earlier prompt that it is dear, before it is sent. */
+function tellLostCache(
+  { run, engine }: RunSession,
+  frame: string,
+  { decision, asked }: { readonly decision: Decision; readonly asked: Pick<PlanRequest, "contexts" | "now"> },
+): void {
+  const { cache } = decision;
+  if (engine.cacheLost === null || cache === undefined || cache === null || isUnknownLoss(cache)) return;
+  const tokens = Math.round(cache.lostBytes / bytesPerToken);
+  if (tokens <= engine.cacheLost.tokens || !isCached(cache, asked)) return;
+  const { actor, settings } = cache;
+  run.emit({ type: "cache-lost", frame, tokens, actor, settings });
+  if (actor?.kind !== "middleware") return;
+  const known = warnedAbout.get(run) ?? new Set();
+  warnedAbout.set(run, known);
+  if (known.has(actor.name)) return;
+  known.add(actor.name);
+  process.emitWarning(
+    `the layer '${actor.name}' changed what was sent before, so a request pays for about ${tokens} tokens again that a prompt cache may hold: \`turnlog why\` shows the change, and createEngine's cacheLost sets when to warn`,
+    "TurnlogWarning",
+  );
+}
+
+/** Whether the earlier prompt may still be cached. */
+function isCached({ against }: CacheLoss, { contexts, now }: Pick<PlanRequest, "contexts" | "now">): boolean {
+  const at = contexts.ofInference(against)?.at;
+  return at !== undefined && Date.parse(now) - Date.parse(at) < keptMs;
 }

@@ -5,8 +5,11 @@ import type { Turn } from "../../domain/turn.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { countBrought } from "../../projections/client-turn/answers.ts";
 import { waitingIn } from "../../projections/views/waiting.ts";
+import { compactAfter, compactBefore } from "../compaction/compaction.ts";
+import { type AskModel, summarisingOnce } from "../compaction/summary.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
-import type { Step } from "../inference/step-request.ts";
+import { inferStep } from "../inference/infer.ts";
+import { contextLookup, type Step } from "../inference/step-request.ts";
 import { ContextOfRun, withContextOf } from "../options/context-of-run.ts";
 import type { EngineOptions } from "../options/engine.ts";
 import { type RunResult, resultOf } from "../options/result.ts";
@@ -22,10 +25,10 @@ import { engineActor, type LiveRun, type RunSession, record, takeTimings } from 
 import { timeNow } from "../session/time-now.ts";
 import { cancelUnderWay } from "./close.ts";
 import { failRun } from "./fail-run.ts";
-import { runStack } from "./frames.ts";
+import { runStack, type Stack } from "./frames.ts";
+import { inferAside } from "./infer-aside.ts";
+import { contextOf } from "./layer-context.ts";
 import { isExecuted, openSession, type RunStart, type RunStream } from "./open-session.ts";
-import { stackOf } from "./stack-of.ts";
-import { waitOutside } from "./wait-outside.ts";
 
 export type OnSession = (session: RunSession, others: OthersHold) => void;
 
@@ -122,6 +125,29 @@ export async function inSession<T>(part: Part, work: (session: RunSession) => Pr
     // Of a run that is parked, one event is still to come.
     if (!session.run.recorder.isParked) session.run.tracing?.close();
   }
+}
+
+/**
+ * Leaves the run to those outside of it who decide and answer, once all that is under way waits for them: what it waits for and the end of
+ * this process's part are one append, and the stack then ends as in a crash (rule: Approval).
+ */
+async function waitOutside({ run, engine }: RunSession): Promise<void> {
+  const { gate, recorder, acknowledgements, fold } = run;
+  // Their work belongs to what the run has done.
+  if (acknowledgements.waiting.length > 0) await recorder.flush();
+  if (acknowledgements.underWay.size > 0) {
+    await Promise.allSettled(acknowledgements.underWay);
+    gate.look();
+    return;
+  }
+  const { waiting } = gate;
+  if (waiting.length === 0) return;
+  for (const { event, frame } of waiting) record(run, event, engineActor, frame);
+  const data = { blockIds: waiting.map(({ id }) => id) };
+  record(run, { type: "RunParked", version: 1, data }, engineActor, "0");
+  await recorder.flush();
+  const { run: open } = fold.view.client;
+  recorder.fail(new RunWaits(open === null ? [] : waitingIn(open, timeNow(engine))));
 }
 
 type Execution = { readonly stream: RunStream; readonly beginning: RunStart; readonly options: ExecuteOptions };
@@ -226,3 +252,42 @@ const onStepOf =
   (session: RunSession, options: ExecuteOptions) =>
   (step: Step): void =>
     options.onStep?.({ session, ...step });
+
+/** The layers of a run around the core that asks the model; `onStep` sees every step before it is made. */
+function stackOf(session: RunSession, onStep: (step: Step) => void): Stack {
+  const core = session.engine.compact.only === true ? summaryCore(session, onStep) : answerCore(session, onStep);
+  return {
+    run: session.run,
+    layers: session.engine.layers,
+    core,
+    context: session.engine.context,
+    contextOf: (layer, around) => contextOf({ session, onStep }, layer, around),
+    lastPasses: new Map(),
+  };
+}
+
+/** Asks the model for the next answer; shortens the Turn before and after it if the policy says so. */
+const answerCore =
+  (session: RunSession, onStep: (step: Step) => void): Stack["core"] =>
+  async (frame, given, scope) => {
+    const ask = askOf(session, { frame, scope, onStep });
+    const place = { frame, scope, ask, contexts: () => contextLookup(session.run) };
+    const outgoing = await compactBefore(session, { ...place, turn: given });
+    const step = { frame, outgoing, scope };
+    onStep(step);
+    const answered = await inferStep(session, step);
+    return compactAfter(session, { ...place, turn: outgoing, answered });
+  };
+
+/** Asks only for a summary. */
+function summaryCore(session: RunSession, onStep: (step: Step) => void): Stack["core"] {
+  const summarise = summarisingOnce(session);
+  return (frame, turn, scope) => summarise({ frame, turn, scope, ask: askOf(session, { frame, scope, onStep }) });
+}
+
+type Asking = Pick<Step, "frame" | "scope"> & { readonly onStep: (step: Step) => void };
+
+const askOf =
+  (session: RunSession, { frame, scope, onStep }: Asking): AskModel =>
+  (at, asked) =>
+    inferAside(session, { frame, at, scope, actor: engineActor }, { asked, onStep });

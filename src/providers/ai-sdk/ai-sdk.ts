@@ -4,9 +4,10 @@ import { allOf, anything, kindOf, type OptionTable } from "../../base/options.ts
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
 import { ProviderError } from "../../engine/ports/provider-error.ts";
 import { createDeadline, type Deadline, interruption } from "../http/deadline.ts";
-import { variableCredentials } from "../secrets/credentials.ts";
+import { headerCredentials, variableCredentials } from "../secrets/credentials.ts";
 import { maskedProvider } from "../secrets/masked-provider.ts";
 import { rememberedKeys } from "../secrets/remembered-keys.ts";
+import type { Masked } from "../secrets/secret-spans.ts";
 import { checkSecrets, maskable } from "../secrets/secret-values.ts";
 import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
 import {
@@ -22,7 +23,6 @@ import { aiSdkCodec } from "./ai-sdk-codec.ts";
 import { callOptions, unknownOption } from "./call-options.ts";
 import { failureOf } from "./failure.ts";
 import { GeneratedStream } from "./generated.ts";
-import { modelCredentials } from "./model-credentials.ts";
 import { plainJson } from "./plain-json.ts";
 import { checkSupportedUrls, mustFetch, type SupportedUrls, urlCapability } from "./supported-urls.ts";
 import { createWireCapture } from "./wire-capture.ts";
@@ -263,4 +263,23 @@ function timed(deadline: Deadline, generated: Pick<GeneratedStream, "partial">) 
       throw interruption(deadline, generated.partial) ?? failed(error, generated.partial);
     }
   };
+}
+
+/**
+ * The credentials in the headers that a model of the AI SDK sends. Packages of the SDK keep the headers as `config.headers`, or a function
+ * that returns them. If a model has no such member, or the function fails as it will fail when the model is called, there is nothing to
+ * mask.
+ */
+async function modelCredentials(model: object): Promise<Masked> {
+  try {
+    const config: unknown = Reflect.get(model, "config");
+    if (typeof config !== "object" || config === null) return [];
+    const given: unknown = Reflect.get(config, "headers");
+    const headers: unknown = await (typeof given === "function" ? Reflect.apply(given, config, []) : given);
+    if (typeof headers !== "object" || headers === null) return [];
+    const texts = Object.entries(headers).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+    return headerCredentials(Object.fromEntries(texts));
+  } catch {
+    return [];
+  }
 }

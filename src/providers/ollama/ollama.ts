@@ -2,6 +2,8 @@ import { kindOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { SecretReference } from "../../domain/secret-reference.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
+import { withMessage } from "../failures/classify-error.ts";
 import { createDeadline } from "../http/deadline.ts";
 import { credentialsOf, endpointOf, type ServerPlace } from "../http/endpoint.ts";
 import { createSender } from "../http/http-sender.ts";
@@ -10,7 +12,6 @@ import { maskedProvider } from "../secrets/masked-provider.ts";
 import { checkSecrets, secretValue } from "../secrets/secret-values.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { ollamaCodec } from "./ollama-codec.ts";
-import { advised } from "./ollama-error.ts";
 import { addressOf, type OllamaOptions, settingsOf } from "./ollama-options.ts";
 import { OllamaStream } from "./ollama-stream.ts";
 
@@ -60,3 +61,23 @@ export function ollama(options: OllamaOptions): Provider {
 const place: ServerPlace = {
   ...{ baseURL: "http://127.0.0.1:11434", keyVariable: "OLLAMA_API_KEY", addressVariable: null, needsKey: false },
 };
+
+/** Adds advice to a known error of Ollama; any other value stays as it is. */
+function advised(error: unknown): unknown {
+  if (!(error instanceof ProviderError)) return error;
+  const { message } = error;
+  const [, model] = /^model ['"](.+)['"] not found/.exec(message) ?? [];
+  if (model !== undefined)
+    return withMessage(
+      error,
+      `model '${model}' not found: run 'ollama pull ${model}', or give a model that 'ollama list' shows`,
+    );
+  if (error.kind === "context-length-exceeded")
+    return withMessage(
+      error,
+      `${message}: raise options.num_ctx, or make the Turn shorter (createEngine({ compact }))`,
+    );
+  if (message.startsWith("cannot reach the provider"))
+    return withMessage(error, `${message}: is Ollama running there? start it with 'ollama serve', or give its baseURL`);
+  return error;
+}

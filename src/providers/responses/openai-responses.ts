@@ -1,5 +1,8 @@
-import { type JsonObject, jsonOf, objectOf } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, jsonOf, listOf, objectOf, objectsOf } from "../../base/json.ts";
+import type { Settings } from "../../engine/ports/codec.ts";
 import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
+import type { ConversationObjects } from "../../engine/ports/stored-responses.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import {
@@ -11,20 +14,24 @@ import {
   type ServerPlace,
   scopeOf,
 } from "../http/endpoint.ts";
-import { createSender } from "../http/http-sender.ts";
-import { readAnswer } from "../http/read-answer.ts";
+import { createSender, type HttpSender } from "../http/http-sender.ts";
+import { readAnswer, readObject } from "../http/read-answer.ts";
+import { isCredentialName } from "../secrets/credentials.ts";
 import { maskedProvider } from "../secrets/masked-provider.ts";
 import { checkSecrets } from "../secrets/secret-values.ts";
+import type { AnswerLimits } from "../settings/answer-limits.ts";
 import { capabilitiesOf } from "../settings/capabilities.ts";
+import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
+import { connectionOptions } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
-import { cacheCapabilities } from "./cache-members.ts";
-import { conversationObjects } from "./conversation-objects.ts";
-import { settingsOf } from "./provider-settings.ts";
+import { cacheCapabilities, withoutOff } from "./cache-members.ts";
+import { ownMembers } from "./request-body.ts";
 import { responseForm, tellItems } from "./response-answers.ts";
 import { ResponseStream } from "./response-stream.ts";
 import { responsesCodec } from "./responses-codec.ts";
-import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
-import type { OpenaiResponses, OpenaiResponsesOptions } from "./responses-options.ts";
+import { includes, isItemGone, objectPath, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
+import { type OpenaiResponses, type OpenaiResponsesOptions, settingOptions } from "./responses-options.ts";
 import { SocketPool, type SocketTiming } from "./socket-pool.ts";
 import { readStoredChain, readStoredConversation } from "./stored-chain.ts";
 
@@ -167,3 +174,114 @@ const overSockets = (sockets: SocketPool, { timeoutMs }: Endpoint): Partial<Prov
   warmUpDetails: { generate: false },
   [Symbol.asyncDispose]: () => sockets[Symbol.asyncDispose](),
 });
+
+type Calls = { readonly sender: HttpSender; readonly limits: AnswerLimits; readonly timeoutMs: number };
+
+/** The conversation objects of the Responses API (its reference, under Conversations). */
+function conversationObjects({ sender, limits, timeoutMs }: Calls): ConversationObjects {
+  const call = async (
+    request: { readonly method: "GET" | "POST" | "DELETE"; readonly path: string; readonly bodyText?: string },
+    signal: AbortSignal,
+  ): Promise<JsonObject> => {
+    using deadline: Deadline = createDeadline(signal, timeoutMs);
+    const answer = await sender.send({ ...request, accept: "application/json", deadline });
+    return await readObject(answer, { limits, deadline });
+  };
+  return {
+    async create({ signal }) {
+      const { id } = await call({ method: "POST", path: "/conversations", bodyText: "{}" }, signal);
+      if (typeof id === "string") return id;
+      const told = { kind: "provider-failed", outcome: "unknown" } as const;
+      throw new ProviderError("the server made a conversation without returning its id", told);
+    },
+    async newestItems(id, { limit, signal }) {
+      const { data } = await call({ method: "GET", path: `${objectPath(id)}/items?order=desc&limit=${limit}` }, signal);
+      const items = objectsOf(data);
+      return items.flatMap((item) => (typeof item["id"] === "string" ? [item["id"]] : []));
+    },
+    async deleteItem(id, itemId, { signal }) {
+      try {
+        await call({ method: "DELETE", path: `${objectPath(id)}/items/${encodeURIComponent(itemId)}` }, signal);
+      } catch (error) {
+        if (!isItemGone(error)) throw error;
+      }
+    },
+  };
+}
+
+/**
+ * The request settings among the options of the Responses API.
+ *
+ * @throws {ProviderSettingsError} if an option is unknown or not JSON, a setting would let the server decide the context, or a credential
+ * of an MCP tool would be recorded.
+ */
+function settingsOf(options: OpenaiResponsesOptions, provider: string): Settings {
+  const settings = withoutOff(checkedSettings(options, { ...words, provider }));
+  checkDiagnostics(settings);
+  checkCredentials(settings);
+  if (options.transport === "websocket") checkFrame(settings);
+  return settings;
+}
+
+/** The id is another for each request. */
+function checkDiagnostics({ cacheDiagnostics, prompt_cache_options: options }: Settings): void {
+  if (cacheDiagnostics === true && objectOf(options)["comparison_response_id"] !== undefined)
+    throw new ProviderSettingsError(
+      "prompt_cache_options.comparison_response_id cannot go with cacheDiagnostics, which fills it in for each request: leave one of them out",
+    );
+}
+
+/** Names in other APIs. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ["max_tokens", "max_output_tokens"],
+  ["max_completion_tokens", "max_output_tokens"],
+  ["maxTokens", "max_output_tokens"],
+  ["reasoning_effort", "effort"],
+  ["reasoningEffort", "effort"],
+  ["thinking", "reasoning"],
+  ["response_format", "text"],
+  ["system", "instructions"],
+  ["functions", "tools"],
+]);
+
+const refusals: ReadonlyMap<string, string> = new Map([
+  [
+    "conversation",
+    "the engine makes conversation objects itself: give createEngine mode 'conversation'; importConversation reads an existing one",
+  ],
+  ["prompt", "a stored prompt adds items that turnlog does not see; give instructions instead"],
+]);
+
+const words: OptionWords = {
+  ...{ provider: "openaiResponses", connection: connectionOptions, settings: settingOptions },
+  ...{ decided: ownMembers, refusals, otherNames },
+  members: { reasoning: ["effort", "summary"], text: ["format", "verbosity"] },
+};
+
+/** Rejects members that a WebSocket frame sets itself, and those that work over HTTP only. */
+function checkFrame(settings: JsonObject): void {
+  const own = ["type", "stream_id", "generate"].find((name) => Object.hasOwn(settings, name));
+  if (own !== undefined)
+    throw new ProviderSettingsError(`extraBody.${own} is not a setting: every WebSocket frame has it`);
+  if (settings["background"] === true)
+    throw new ProviderSettingsError(
+      'the setting background cannot go with transport "websocket": background responses need HTTP; give transport "sse"',
+    );
+}
+
+/** The log records settings unchanged, so the fields that the API has for credentials must not hold any. */
+function checkCredentials({ tools }: JsonObject): void {
+  for (const [index, tool] of listOf(tools).entries()) {
+    if (!isJsonObject(tool) || tool["type"] !== "mcp") continue;
+    const headers = isJsonObject(tool["headers"]) ? Object.entries(tool["headers"]) : [];
+    const open = [
+      ...(typeof tool["authorization"] === "string" ? ["authorization"] : []),
+      ...headers
+        .filter(([name, value]) => typeof value === "string" && isCredentialName(name))
+        .map(([name]) => `headers.${name}`),
+    ];
+    if (open.length === 0) continue;
+    const text = `tools[${index}].${open.join(" and ")} would be recorded: write secret("NAME") instead, and give the value in secrets`;
+    throw new ProviderSettingsError(text);
+  }
+}

@@ -1,12 +1,18 @@
+import { inspect } from "node:util";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { anything, kindOf, optionsOf } from "../../base/options.ts";
 import { prototypeOf, withMembers } from "../../base/with-members.ts";
-import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/ports/provider.ts";
+import type {
+  InferenceRequest,
+  InferenceResponse,
+  Provider,
+  StreamDelta,
+  TextDelta,
+} from "../../engine/ports/provider.ts";
+import { ProviderError } from "../../engine/ports/provider-error.ts";
 import type { StoredChain } from "../../engine/ports/stored-responses.ts";
 import type { Secrets } from "../settings/connection-options.ts";
-import { HeldParts } from "./held-parts.ts";
 import { currentMask, type Mask } from "./mask.ts";
-import { maskedError } from "./masked-error.ts";
 import { rememberedKeys } from "./remembered-keys.ts";
 import type { Masked } from "./secret-spans.ts";
 import { checkSecrets, filledRequest, maskable } from "./secret-values.ts";
@@ -130,6 +136,63 @@ async function infer(provider: Provider, request: InferenceRequest, mask: Mask):
   return maskedResponse(answer, request.settings, mask);
 }
 
+/** Passes on the parts of an answer; holds back an end that may be the beginning of a secret. */
+class HeldParts {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #mask: Mask;
+  /** The held end of each text, by item and kind of text. */
+  readonly #held = new Map<string, TextDelta>();
+
+  constructor(onDelta: (delta: StreamDelta) => void, mask: Mask) {
+    this.#onDelta = onDelta;
+    this.#mask = mask;
+  }
+
+  take(delta: StreamDelta): void {
+    if (delta.type === "usage") {
+      const { reported } = delta;
+      this.#onDelta(reported === undefined ? delta : { ...delta, reported: this.#mask.json(reported) });
+      return;
+    }
+    if (delta.type === "item-start") {
+      const { callId, name } = delta;
+      this.#onDelta({
+        ...delta,
+        ...(callId === undefined ? {} : { callId: this.#mask.text(callId) }),
+        ...(name === undefined ? {} : { name: this.#mask.text(name) }),
+      });
+      return;
+    }
+    if (delta.type === "item-done") {
+      this.#tellHeld(delta.outputIndex);
+      this.#onDelta({ ...delta, item: this.#mask.json(delta.item) });
+      return;
+    }
+    const key = `${delta.outputIndex} ${delta.type}`;
+    const text = (this.#held.get(key)?.text ?? "") + delta.text;
+    const length = text.length - this.#mask.heldBack(text);
+    this.#held.set(key, { ...delta, text: text.slice(length) });
+    this.#tell({ ...delta, text: text.slice(0, length) });
+  }
+
+  /** Passes on the rest of a complete answer: the held ends began no secret. */
+  tellRest(): void {
+    this.#tellHeld(null);
+  }
+
+  #tellHeld(outputIndex: number | null): void {
+    for (const [key, delta] of this.#held) {
+      if (outputIndex !== null && delta.outputIndex !== outputIndex) continue;
+      this.#held.delete(key);
+      this.#tell(delta);
+    }
+  }
+
+  #tell(delta: TextDelta): void {
+    if (delta.text !== "") this.#onDelta({ ...delta, text: this.#mask.text(delta.text) });
+  }
+}
+
 /** Members that repeat settings get the names of their secrets again; the server read the values, as with every request. */
 export function maskedResponse(answer: InferenceResponse, settings: JsonObject, mask: Mask): InferenceResponse {
   const masked = maskedMembers(answer.response, settings, mask);
@@ -150,3 +213,55 @@ function maskedMembers(response: JsonObject, settings: JsonObject, mask: Mask): 
   }
   return masked;
 }
+
+/** The same error without secrets in its message and causes; the same object if it has none. */
+function maskedError(error: unknown, mask: Mask): unknown {
+  if (error instanceof ProviderError) return maskedFailure(error, mask);
+  return error instanceof Error ? maskedCause(error, mask) : maskedThrown(error, mask);
+}
+
+/** Any value may be thrown or be a cause: an object that holds a secret is replaced by its printed form. */
+function maskedThrown(thrown: unknown, mask: Mask): unknown {
+  if (typeof thrown === "string") return mask.cutText(thrown);
+  if (typeof thrown !== "object" || thrown === null) return thrown;
+  const shown = inspect(thrown, shownWhole);
+  const masked = mask.text(shown);
+  return masked === shown ? thrown : masked;
+}
+
+/** The texts of a server's error, and the items of a stream that was cut off, may end within a secret. */
+function maskedFailure(error: ProviderError, mask: Mask): ProviderError {
+  const { kind, outcome, status, retryAfterMs, shouldRetry, requestId, contentFilters } = error;
+  const told = {
+    message: mask.cutText(error.message),
+    providerCode: error.providerCode === null ? null : mask.cutText(error.providerCode),
+    param: error.param === null ? null : mask.cutText(error.param),
+    requestId: requestId === null ? null : mask.cutText(requestId),
+    partial: mask.json(error.partial, { isCut: true }),
+    body: mask.json(error.body, { isCut: true }),
+    cause: maskedError(error.cause, mask),
+  };
+  if (!mask.hasMasked && told.cause === error.cause) return error;
+  const masked = new ProviderError(told.message, {
+    ...{ kind, outcome, status, retryAfterMs, shouldRetry, contentFilters },
+    ...told,
+  });
+  return withStackOf(error, masked, mask);
+}
+
+/** Printing an error shows its members too, so an error that holds a secret keeps only its words. */
+function maskedCause(error: Error, mask: Mask): Error {
+  const shown = inspect(error, shownWhole);
+  if (mask.text(shown) === shown && mask.cutText(error.message) === error.message) return error;
+  const masked = new Error(mask.cutText(error.message), { cause: maskedError(error.cause, mask) });
+  masked.name = mask.text(error.name);
+  return withStackOf(error, masked, mask);
+}
+
+/** A stack begins with the message. */
+function withStackOf<Masked extends Error>({ message, stack }: Error, masked: Masked, mask: Mask): Masked {
+  if (stack !== undefined) masked.stack = mask.text(stack.replace(message, () => masked.message));
+  return masked;
+}
+
+const shownWhole = { depth: 20, maxStringLength: null, maxArrayLength: null } as const;

@@ -2,16 +2,23 @@ import { setMaxListeners } from "node:events";
 import type { EventStore } from "../../log/ports/event-store.ts";
 import type { Liveness } from "../../log/ports/liveness.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
-import { StoreClosedError } from "../../log/ports/store-errors.ts";
+import { StoreClosedError, StoreNotFoundError } from "../../log/ports/store-errors.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
-import type { LeasePace } from "../leases/lease-watch.ts";
+import type { LeasePace, LeaseSight } from "../leases/lease-watch.ts";
+import { createLeaseLiveness, type LeaseLiveness } from "../leases/liveness.ts";
 import { parseAddress } from "./address.ts";
 import { createAppends } from "./append.ts";
 import { connect } from "./connection.ts";
-import { openIdentity } from "./identity.ts";
-import { createLiveness } from "./liveness.ts";
+import { formatVersion } from "./envelope.ts";
+import { EsdbFailure } from "./failure.ts";
+import type { LeaseTask } from "./lease-renewal.ts";
+import { leaseEnded } from "./lease-stream.ts";
+import { forPart } from "./patience.ts";
 import { createReads } from "./read.ts";
+import { readMessages } from "./read-call.ts";
 import { createSession, type Session } from "./session.ts";
+import { storeIdOf } from "./store-id.ts";
+import { readServerStream } from "./stream.ts";
 import { createViews, defaultViewsPath } from "./views.ts";
 
 export type EventStoreDbStore = EventStore & {
@@ -99,6 +106,84 @@ function createStore(
   };
 }
 
+/** Leases are separate streams on the server. Their events are not part of the store: reads of the log do not return them. */
+function createLiveness(session: Session, pace: LeasePace): LeaseLiveness {
+  const { address, closing, names, refuseIfClosed, translate } = session;
+
+  async function sightOf(leaseId: string, silenceMs: number): Promise<LeaseSight> {
+    const { connection } = session;
+    const range = { name: names.lease(leaseId), from: "end", direction: "backwards", count: 1 } as const;
+    const call = { signal: closing, silenceMs, isShort: true };
+    try {
+      for await (const messages of readMessages(connection, connection.messages.readStream(range), call))
+        for (const { event } of messages)
+          if (event !== null) return event.type === leaseEnded ? "ended" : event.revision;
+    } catch (error) {
+      if (!(error instanceof EsdbFailure) || error.kind !== "deleted") throw error;
+    }
+    return "none";
+  }
+
+  async function look(leaseId: string): Promise<{ readonly sight: LeaseSight; readonly hasFailed: boolean }> {
+    const patience = session.patience(closing);
+    for (let hasFailed = false; ; hasFailed = true) {
+      try {
+        // What this process has seen of the log must be readable, and with it any lease acquired before.
+        await session.sameStore.confirm(patience, closing);
+        return { sight: await sightOf(leaseId, Math.min(address.silenceMs.read, patience.leftMs())), hasFailed };
+      } catch (error) {
+        await patience.wait(error);
+        if (closing.aborted) throw error;
+      }
+    }
+  }
+
+  return createLeaseLiveness({
+    ...{ pace, shown: address.shown, closing, refuseIfClosed, look },
+    warn: (message) => {
+      session.warn(message);
+    },
+    threadOf(leaseId) {
+      const task: LeaseTask = { address, name: names.lease(leaseId), pace };
+      return { store: "eventstoredb", task, deadlineMs: address.deadlineMs };
+    },
+    translate: (error, leaseId) => translate(error, { action: "read", stream: names.lease(leaseId) }),
+  });
+}
+
 function emitWarning(message: string): void {
   process.emitWarning(message, "TurnlogWarning");
 }
+
+/**
+ * The id of the store at an address, from the first event of its identity stream. If there is none, a new id is generated; if
+ * several processes do so at once, one of them wins. Resolves once the server is ready and has a leader.
+ *
+ * @param mustExist - Does not create a store.
+ * @throws {StoreNotFoundError} if it must exist and does not; nothing was written then.
+ */
+async function openIdentity(session: Session, mustExist: boolean): Promise<string> {
+  const { names, connection, closing, address } = session;
+  const patience = forPart(session.patience(closing));
+  const range = { name: names.identity, from: 0, direction: "forwards", count: 1 } as const;
+  const data = encoder.encode(JSON.stringify({ storeId: crypto.randomUUID() }));
+  const metadata = encoder.encode(JSON.stringify({ turnlog: formatVersion }));
+  const created = { id: crypto.randomUUID(), type: "StoreCreated", data, metadata };
+  for (;;) {
+    for await (const [event] of readServerStream(session, range, { patience, signal: closing }))
+      if (event !== undefined) return storeIdOf(event, address.shown);
+    if (mustExist) throw new StoreNotFoundError(`there is no turnlog store at ${address.shown}`);
+    let failure: unknown = new EsdbFailure("passing", "its first event exists, but cannot be read yet");
+    try {
+      await connection.appends.send(
+        connection.messages.append(names.identity, null, [created]),
+        Math.min(address.silenceMs.append, patience.leftMs()),
+      );
+    } catch (error) {
+      failure = error;
+    }
+    await patience.wait(failure);
+  }
+}
+
+const encoder = new TextEncoder();

@@ -1,20 +1,20 @@
 import { setMaxListeners } from "node:events";
 import type { EventStore, ReadLogOptions, StoredEnvelope } from "../../log/ports/event-store.ts";
 import type { Liveness } from "../../log/ports/liveness.ts";
-import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
+import type { Snapshot, SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import { StoreClosedError, StoreUnavailableError } from "../../log/ports/store-errors.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import type { LeasePace } from "../leases/lease-watch.ts";
+import { createLeaseLiveness, type LeaseLiveness } from "../leases/liveness.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { createAppends } from "./append.ts";
 import type { Client } from "./client.ts";
 import { type Database, openDatabase, type Trying } from "./database.ts";
 import { raised } from "./failure.ts";
-import { createLiveness } from "./liveness.ts";
+import type { LeaseTask } from "./lease-renewal.ts";
 import { createReads } from "./read.ts";
 import { createSeen, type Seen } from "./seen.ts";
 import { readMeta } from "./setup.ts";
-import { createPostgresSnapshots } from "./snapshots.ts";
 import { createTail, follow } from "./tail.ts";
 import { createPostgresViews } from "./views.ts";
 
@@ -125,6 +125,66 @@ function createStore(database: Database, { storeId, seen, pace, warn }: Made): P
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Snapshots beside the events, in a table of their own. */
+function createPostgresSnapshots(database: Database): SnapshotStore {
+  const table = `${database.address.schema}.snapshots`;
+  const derived = { isDerived: true };
+  return {
+    async get({ stream, projection, version }, atMost) {
+      database.refuseIfClosed();
+      const [row] = await database.rows<Snapshot>(
+        `SELECT revision::float8 AS revision, data FROM ${table}
+         WHERE stream = $1 AND projection = $2 AND version = $3 AND revision <= $4 ORDER BY revision DESC LIMIT 1`,
+        [stream, projection, version, atMost],
+        derived,
+      );
+      return row === undefined ? null : { revision: row.revision, data: row.data };
+    },
+    async put({ stream, projection, version }, { revision, data }) {
+      database.refuseIfClosed();
+      await database.rows(
+        `INSERT INTO ${table} (stream, projection, version, revision, data) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (stream, projection, version, revision) DO UPDATE SET data = excluded.data`,
+        [stream, projection, version, revision, data],
+        derived,
+      );
+    },
+    async deleteAll() {
+      database.refuseIfClosed();
+      await database.rows(`DELETE FROM ${table}`, [], derived);
+    },
+  };
+}
+
+type LivenessOptions = {
+  readonly pace: LeasePace;
+  readonly closing: AbortSignal;
+  readonly warn: (message: string) => void;
+};
+
+/** Leases are rows, each renewed by a thread of its holder's process. */
+function createLiveness(database: Database, { pace, closing, warn }: LivenessOptions): LeaseLiveness {
+  const { address, refuseIfClosed } = database;
+  const text = `SELECT renewals::float8 AS renewals FROM ${address.schema}.leases WHERE id = $1`;
+  return createLeaseLiveness({
+    ...{ pace, shown: address.shown, closing, warn, refuseIfClosed },
+    // They are errors of the port already.
+    translate: (error) => error,
+    async look(leaseId) {
+      let hasFailed = false;
+      const onFailure = (): void => {
+        hasFailed = true;
+      };
+      const rows = await database.rows<{ readonly renewals: number }>(text, [leaseId], { signal: closing, onFailure });
+      return { sight: rows[0]?.renewals ?? "none", hasFailed };
+    },
+    threadOf(leaseId) {
+      const task: LeaseTask = { address, leaseId, pace };
+      return { store: "postgres", task, deadlineMs: address.deadlineMs };
+    },
+  });
 }
 
 /** `append_1` sees to `synchronous_commit` itself; these two are settings of the whole server. */

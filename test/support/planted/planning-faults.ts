@@ -123,7 +123,7 @@ export const planningFaults: readonly PlantedFault[] = [
   },
   {
     of: "an id of a file goes to a server that has no such file",
-    file: "src/engine/planning/kept-files.ts",
+    file: "src/engine/planning/parts.ts",
     find: "serverIn(keeper) === serverIn(scope)",
     put: "serverIn(keeper) !== ''",
     suite: "engine/planning/parts",

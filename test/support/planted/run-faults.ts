@@ -134,7 +134,7 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "who watches the answer sees what a layer asks",
-    file: "src/engine/run/part-teller.ts",
+    file: "src/engine/run/open-session.ts",
     find: '|| ("frame" in part && isAside(part.frame))',
     put: "",
     suite: "engine/run/infer",
