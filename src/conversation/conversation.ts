@@ -23,6 +23,7 @@ import { forkOrigin } from "../log/writer/fork.ts";
 import { changeTurn, exchangeNotFound, reverted } from "../log/writer/revert.ts";
 import { type SkipOutcome, skipEvent } from "../log/writer/skip-event.ts";
 import { appendBlocks } from "./append-blocks.ts";
+import { commit } from "./commit.ts";
 import {
   type ActorOption,
   type Appended,
@@ -85,7 +86,7 @@ export class Conversation extends RunnableConversation {
   /** Sets a title for people and labels for programs; null removes a label. */
   async relabel(data: ConversationLabels, byWhom: ActorOption = {}): Promise<void> {
     const actor = checkedByWhom("relabel", { actor: { kind: "app" }, ...byWhom });
-    await this.commit([{ event: { type: "ConversationRelabelled", version: 1, data: checkedLabels(data) }, actor }]);
+    await this[commit]([{ event: { type: "ConversationRelabelled", version: 1, data: checkedLabels(data) }, actor }]);
   }
 
   /** Removes the conversation from lists. It can be read, run and found as before, and `unhide` lists it again. */
@@ -221,7 +222,7 @@ export class Conversation extends RunnableConversation {
   async resetReasoning(byWhom: ActorOption = {}): Promise<readonly BlockId[]> {
     const actor = checkedByWhom("resetReasoning", { actor: { kind: "app" }, ...byWhom });
     const { blockIds, events } = reasoningReset(await this.turn());
-    if (events.length > 0) await this.commit(events.map((event) => ({ event, actor })));
+    if (events.length > 0) await this[commit](events.map((event) => ({ event, actor })));
     return blockIds;
   }
 
@@ -260,8 +261,8 @@ export class Conversation extends RunnableConversation {
     return this.#stream.names();
   }
 
-  /** Proposes events unchanged: for imports and repairs. */
-  async commit(entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {
+  /** @internal */
+  async [commit](entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {
     const result = await this.#stream.commit(entries);
     if (result.status === "rejected" && result.rejection.code === "conversation-exists")
       throw new TurnlogError("conversation-exists", `${this.id} already exists: choose another id, or leave it out`);
@@ -271,7 +272,7 @@ export class Conversation extends RunnableConversation {
 
   async #startFrom(origin: ConversationOrigin, actor: Actor, title?: string): Promise<void> {
     const data = { origin, ...(title === undefined ? {} : { title }) };
-    await this.commit([{ event: { type: "ConversationStarted", version: 1, data }, actor }]);
+    await this[commit]([{ event: { type: "ConversationStarted", version: 1, data }, actor }]);
   }
 
   #blockId(key: string | undefined, index: number): BlockId {

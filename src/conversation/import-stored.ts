@@ -14,6 +14,7 @@ import { blocksOf } from "../engine/planning/response.ts";
 import type { Draft } from "../engine/ports/codec.ts";
 import type { Provider } from "../engine/ports/provider.ts";
 import type { StoredChain } from "../engine/ports/stored-responses.ts";
+import { commit } from "./commit.ts";
 import type { Conversation } from "./conversation.ts";
 
 export type ImportStoredOptions = {
@@ -105,7 +106,7 @@ async function importStored(
   if (progress === "begun") {
     const origin = { type: "import", source: sourceId } as const;
     const start: ProposedEvent["event"] = { type: "ConversationStarted", version: 1, data: { origin } };
-    await imported.commit([start, ...contents.events].map((event): ProposedEvent => ({ event, actor })));
+    await imported[commit]([start, ...contents.events].map((event): ProposedEvent => ({ event, actor })));
   }
   const isCut = progress === "gone-on";
   const responses = chain.responses.flatMap(({ id }) => id ?? []);

@@ -1,7 +1,10 @@
 import { allOf, anything, optionsOf } from "../base/options.ts";
+import { commit } from "../conversation/commit.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { importOf } from "../domain/events/blocks-in.ts";
-import { isHole, type ProposedEvent, type RecordedEvent } from "../domain/events/recorded.ts";
+import { isHole, type RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type AnyEngine, checkedEngine } from "../engine/options/engine.ts";
@@ -129,7 +132,7 @@ export async function playOtherwise(
         const what = `what reverting to an earlier Turn leaves (revision ${recorded.revision})`;
         return await endAt({ runId: "", frame: "0", what });
       }
-      pending.push(() => world.conversation.commit([{ event, actor }]));
+      pending.push(() => world.conversation[commit]([{ event, actor }]));
     }
     if (run !== null && isErased(run))
       return await endAt({ runId: run.id, frame: "0", what: "what it read, because that was erased since" });
@@ -153,12 +156,8 @@ export async function playOtherwise(
  *
  * @throws {TurnlogError} `conversation-exists` if `conversation` has another origin.
  */
-export async function saveCounterfactual(
-  conversation: { readonly commit: (entries: readonly ProposedEvent[]) => Promise<unknown> },
-  turn: Turn,
-  source: string,
-): Promise<void> {
-  await conversation.commit(importOf(source, turn.blocks));
+export async function saveCounterfactual(conversation: Conversation, turn: Turn, source: string): Promise<void> {
+  await conversation[commit](importOf(source, turn.blocks));
 }
 
 type World = Stage & { readonly bodies: boolean };

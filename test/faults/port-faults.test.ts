@@ -1,5 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { TurnlogError } from "../../src/base/turnlog-error.ts";
+import { commit } from "../../src/conversation/commit.ts";
+
 import { readModels } from "../../src/conversation/read-models.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
@@ -55,7 +57,7 @@ async function prepared(): Promise<EventStore> {
     pidNamespace: "n",
   };
   const owner = { ...elsewhere, lease: { storeId: events.storeId, id: "lse_gone" } };
-  await cutOff.commit([
+  await cutOff[commit]([
     {
       event: { type: "RunResumed", version: 1, data: { epoch: 1, owner, stack: [] } },
       ...{ actor: { kind: "recovery" }, runId, frame: "0" },

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
 import { findConversation } from "../../src/apps/cli/find.ts";
+import { commit } from "../../src/conversation/commit.ts";
+
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/options/create-engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
@@ -132,7 +134,7 @@ test("a run whose owner's lease cannot be judged is not taken from it", async ()
     pidNamespace: "n",
   };
   const owner = { ...elsewhere, lease: { storeId: memory.storeId, id: "lse_gone" } };
-  await conversation.commit([
+  await conversation[commit]([
     {
       event: { type: "RunResumed", version: 1, data: { epoch: 1, owner, stack: [] } },
       ...{ actor: { kind: "recovery" }, runId, frame: "0" },

@@ -1,5 +1,6 @@
 import { isPlaceInList } from "../../analysis/lists/list.ts";
 import type { JsonObject, JsonValue } from "../../base/json.ts";
+import { commit } from "../../conversation/commit.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { Engine } from "../../engine/options/engine.ts";
 import type { RunPart } from "../../engine/options/run-part.ts";
@@ -187,7 +188,7 @@ export class ChatRequest {
     if ((await watch.conversation.head()) === null) {
       // If another request begins it at the same time, the first one has its labels.
       const data = { origin: { type: "new" }, labels } as const;
-      await watch.conversation.commit([{ event: { type: "ConversationStarted", version: 1, data }, actor }]);
+      await watch.conversation[commit]([{ event: { type: "ConversationStarted", version: 1, data }, actor }]);
     }
     return this.#known(watching);
   }

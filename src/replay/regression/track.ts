@@ -1,3 +1,4 @@
+import { commit } from "../../conversation/commit.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { isHole, type ProposedEvent, type RecordedEvent } from "../../domain/events/recorded.ts";
@@ -89,7 +90,7 @@ export class Track {
     if (event.type === "ConversationRelabelled") return;
     this.#clock.now = Math.max(this.#clock.now, Date.parse(at));
     if (event.type === "BlockAppended" && this.#scratch !== null) {
-      await this.#scratch.commit([{ event, actor }]);
+      await this.#scratch[commit]([{ event, actor }]);
       return;
     }
     if (!this.isDiverged) this.#scratch = null;

@@ -1,4 +1,5 @@
 import { utf8Length } from "../../base/utf8.ts";
+import { commit } from "../../conversation/commit.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { blockAppending } from "../../domain/events/blocks-in.ts";
 import { isHole } from "../../domain/events/recorded.ts";
@@ -79,7 +80,7 @@ export async function playConversation(playing: Playing): Promise<void> {
   let entries: readonly Entry[] = [];
   try {
     const data = { origin: { type: "new" }, title: document.id } as const;
-    await conversation.commit([
+    await conversation[commit]([
       { event: { type: "ConversationStarted", version: 1, data }, actor: { kind: "app", name: "rehearse" } },
     ]);
     for (const [request, { appended, answer }] of play.exchanges.entries()) {
@@ -143,7 +144,7 @@ async function append(conversation: Conversation, entries: readonly Entry[], key
   const events = blocks.map((block, index) =>
     blockAppending(block.withId(keyedBlockId(conversation.id, `rehearse ${key}`, index))),
   );
-  await conversation.commit(events.map((event) => ({ event, actor: { kind: "user" } })));
+  await conversation[commit](events.map((event) => ({ event, actor: { kind: "user" } })));
 }
 
 /** Runs the engine and returns a run's error in one sentence. Errors of the store and aborts of the caller are thrown. */

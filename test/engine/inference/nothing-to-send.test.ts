@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { commit } from "../../../src/conversation/commit.ts";
+
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { blockAppending } from "../../../src/domain/events/blocks-in.ts";
 import { blockIdSchema } from "../../../src/domain/ids.ts";
@@ -14,7 +16,7 @@ test("a Turn of which nothing can be sent fails the run by name, and no request 
   const orphan = toolResult({ callId: "call_of_nobody", output: "42" }).withId(
     blockIdSchema.parse("blk_of_nobody_000000"),
   );
-  await conversation.commit([{ event: blockAppending(orphan), actor: { kind: "import" } }]);
+  await conversation[commit]([{ event: blockAppending(orphan), actor: { kind: "import" } }]);
   await expect(conversation.run(createEngine({ provider }))).rejects.toMatchObject({ kind: "nothing-to-send" });
   expect(provider.requests).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
 import { asked, beforeRequest, counted, createScene, dieAt } from "../../support/run/scene.ts";
@@ -48,7 +49,7 @@ async function takeElsewhere(conversation: Conversation): Promise<string> {
   const runId = (await conversation.at(-1)).run?.id ?? "";
   const data = { epoch: 1, owner: elsewhere, stack: [] };
   const event = { type: "RunResumed", version: 1, data } as const;
-  await conversation.commit([{ event, actor: { kind: "recovery" }, runId, frame: "0" }]);
+  await conversation[commit]([{ event, actor: { kind: "recovery" }, runId, frame: "0" }]);
   return runId;
 }
 
@@ -76,6 +77,6 @@ test("a run of a living owner is taken by force, and the owner is refused when i
   expect(await conversation.run(engine, { takeover: true })).toMatchObject({ text: "an answer", resumed: true });
   const data = { blockIds: [] };
   const event = { type: "RunParked", version: 1, data } as const;
-  const late = owner.commit([{ event, actor: { kind: "engine" }, runId, frame: "0" }]);
+  const late = owner[commit]([{ event, actor: { kind: "engine" }, runId, frame: "0" }]);
   expect(String(await rejectionOf(late))).toContain("run-not-open");
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
@@ -114,7 +115,7 @@ test("an owner whose clock is ahead keeps its run with every sign of life", asyn
   const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
   for (const value of [false, true, false]) {
     const data = { capability: "chain", scope: "elsewhere", value, reason: "a sign of life" } as const;
-    await conversation.commit([inRun({ type: "CapabilityLearned", version: 1, data })]);
+    await conversation[commit]([inRun({ type: "CapabilityLearned", version: 1, data })]);
     clock.now -= 10 * 60_000;
     expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress" });
     clock.now += 60_000;
@@ -196,7 +197,7 @@ test.each([
   const owner = new TurnlogStore(events, { clock: () => clock.now }).conversation(conversation.id);
   async function speak(): Promise<void> {
     const data = { capability: "chain", scope: "elsewhere", value: false, reason: "a sign of life" } as const;
-    await owner.commit([inRun({ type: "CapabilityLearned", version: 1, data })]);
+    await owner[commit]([inRun({ type: "CapabilityLearned", version: 1, data })]);
   }
   await conversation.append("hello");
   await startElsewhere(conversation);
@@ -289,7 +290,7 @@ test("a run that someone else ended writes nothing more", async () => {
   const provider = gated(["an answer"], async () => {
     const { run, turn } = await other.at(-1);
     await other.turn();
-    await other.commit([endOf(run?.id ?? "", turn.digest)]);
+    await other[commit]([endOf(run?.id ?? "", turn.digest)]);
   });
   await conversation.append("hello");
   expect(await rejectionOf(conversation.run(workshop.engine({ provider })))).toMatchObject({ code: "run-taken-over" });
@@ -311,7 +312,7 @@ test("tools in flight end when their run is taken over", async () => {
       if (run === null) throw new Error("no run is open");
       const results = run.turns.openCalls;
       expect(results).toHaveLength(2);
-      await other.commit([endOf(run.id, run.turns.unfinishedTurn().digest)]);
+      await other[commit]([endOf(run.id, run.turns.unfinishedTurn().digest)]);
       return "done";
     },
   });

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { commit } from "../../../src/conversation/commit.ts";
+
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware } from "../../../src/engine/ports/middleware.ts";
@@ -151,7 +153,7 @@ test("an owner whose run another process took sees what the log has of it, and n
       const { run } = await other.at(-1);
       const data = { epoch: 1, owner, stack: [] };
       const resumed = { type: "RunResumed", version: 1, data } as const;
-      await other.commit([{ event: resumed, actor: { kind: "recovery" }, runId: run?.id ?? "", frame: "0" }]);
+      await other[commit]([{ event: resumed, actor: { kind: "recovery" }, runId: run?.id ?? "", frame: "0" }]);
       return "found";
     },
   });

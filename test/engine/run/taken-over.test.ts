@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
@@ -24,7 +25,7 @@ async function takeOver(conversation: Conversation): Promise<void> {
   const { run } = (await (await conversation.at(-1)).load()).view.client;
   if (run === null) throw new Error("no run is open");
   const data = { epoch: run.epoch + 1, owner: elsewhere, stack: [] };
-  await conversation.commit([inRun({ type: "RunResumed", version: 1, data }, run.id)]);
+  await conversation[commit]([inRun({ type: "RunResumed", version: 1, data }, run.id)]);
 }
 
 test("a tool in flight ends when another process takes the run, and nothing more is written for it", async () => {

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { commit } from "../../../src/conversation/commit.ts";
+
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { thisProcess } from "../../../src/log/writer/owner.ts";
@@ -31,7 +33,7 @@ test("a run whose owner ended it while this process waited to know whether that 
   await asked;
   await new TurnlogStore(events)
     .conversation(conversation.id)
-    .commit([endOf(foreignRunId, (await conversation.turn()).digest)]);
+    [commit]([endOf(foreignRunId, (await conversation.turn()).digest)]);
   known.resolve(false);
   expect(await running).toMatchObject({ text: "an answer", resumed: false });
   expect(typesOf(await eventsOf(conversation))).not.toContain("RunResumed");
@@ -47,7 +49,7 @@ test("an owner that speaks while this process waits to know whether it lives is 
   await asked;
   const data = { capability: "chain", scope: "elsewhere", value: false, reason: "a sign of life" } as const;
   const sign = inRun({ type: "CapabilityLearned", version: 1, data });
-  await new TurnlogStore(events).conversation(conversation.id).commit([sign]);
+  await new TurnlogStore(events).conversation(conversation.id)[commit]([sign]);
   known[0].resolve(false);
   known[1].resolve(true);
   expect(await running).toMatchObject({ code: "run-in-progress", owner: { host: "elsewhere" } });

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { commit } from "../../../src/conversation/commit.ts";
+
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { actorSchema, describeActor } from "../../../src/domain/actor.ts";
 import { plainNames } from "../../../src/domain/block-names.ts";
@@ -95,7 +97,7 @@ describe("a person's name in a conversation in lines", () => {
     await using store = new TurnlogStore(createMemoryStore());
     const conversation = store.conversation("cnv_1");
     const erased = actorSchema.parse({ kind: "user", alias: "a".repeat(64) });
-    await conversation.commit([{ event: blockAppending(said(1, "My PIN")), actor: erased }]);
+    await conversation[commit]([{ event: blockAppending(said(1, "My PIN")), actor: erased }]);
     expect((await eventsOf(conversation)).at(-1)?.actor).toEqual({ kind: "user" });
   });
 

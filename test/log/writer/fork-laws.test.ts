@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "vitest";
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { idOf } from "../../../src/domain/block.ts";
@@ -122,7 +123,7 @@ test("a reader takes snapshots of a fork with all that it inherited, from a snap
       data: { scope, blockIds: ["blk_0000000000000001"], reason: "unreadable" },
     },
   ];
-  await conversation.commit(known.map((event) => ({ event, actor: { kind: "engine" } })));
+  await conversation[commit](known.map((event) => ({ event, actor: { kind: "engine" } })));
   await talk(conversation, 120);
   const fork = await conversation.fork();
   await talk(fork, 120);

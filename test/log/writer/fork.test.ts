@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { tool } from "../../../src/engine/ports/tool.ts";
@@ -89,7 +90,7 @@ test("a fork knows the blocks and runs of its parent by their ids", async () => 
   const events = await eventsOf(conversation);
   const [data] = dataOf(events, "BlockAppended");
   if (data === undefined) throw new Error("nothing was appended");
-  expect(await fork.commit([{ event: { type: "BlockAppended", version: 1, data }, actor: { kind: "user" } }])).toEqual(
+  expect(await fork[commit]([{ event: { type: "BlockAppended", version: 1, data }, actor: { kind: "user" } }])).toEqual(
     [],
   );
 });
@@ -178,7 +179,7 @@ test("what a server lost for the parent after the fork is not continued from in 
   const data = lost(answered?.responseId);
   // Of the other one the fork knows nothing.
   for (const each of [lost(later?.responseId), data])
-    await conversation.commit([
+    await conversation[commit]([
       { event: { type: "AnchorInvalidated", version: 1, data: each }, actor: { kind: "engine" } },
     ]);
   const { steps } = await fork.run(engine);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import { user } from "../../../src/domain/make-block.ts";
@@ -14,12 +15,12 @@ const relabel = (data: object, actor: object = { kind: "app" }): ProposedEvent =
 
 /** What types refuse, and JavaScript and configuration files do not. */
 test.each<[string, (conversation: Conversation) => Promise<unknown>, RegExp]>([
-  ["a title that is no text", (its) => its.commit([relabel({ title: 5 })]), /Relabelled cannot be recorded: .*title/],
-  ["nobody who could say it", (its) => its.commit([relabel({ title: "A talk" }, { kind: "god" })]), /its actor: kind/],
+  ["a title that is no text", (its) => its[commit]([relabel({ title: 5 })]), /Relabelled cannot be recorded: .*title/],
+  ["nobody who could say it", (its) => its[commit]([relabel({ title: "A talk" }, { kind: "god" })]), /its actor: kind/],
   ["a block of nothing", async (its) => its.append(user([undefined as never])), /content\[0\] is undefined/],
   [
     "a name that is no text",
-    (its) => its.commit([relabel({ title: "A talk" }, { kind: "user", name: 1 })]),
+    (its) => its[commit]([relabel({ title: "A talk" }, { kind: "user", name: 1 })]),
     /its actor: name/,
   ],
 ])("records nothing that could not be read again: %s", async (_what, give, message) => {

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { commit } from "../../../src/conversation/commit.ts";
+
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { snapshotKey } from "../../../src/log/snapshots/lists.ts";
@@ -43,7 +45,7 @@ for (const [what, read] of [
     const talk = store.conversation("talk");
     await talk.append("hello");
     await talk.relabel({ title });
-    await talk.commit(
+    await talk[commit](
       Array.from({ length: eventsOfSnapshot }, (_, n) => ({
         event: { type: "ConversationRelabelled", version: 1, data: { labels: { n: String(n) } } },
         actor: { kind: "user" },

@@ -1,3 +1,4 @@
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { blockToJson } from "../../../src/domain/block-json.ts";
 import { blockIdSchema, conversationStream } from "../../../src/domain/ids.ts";
@@ -215,7 +216,7 @@ export class Troubles {
     const resultId = blockIdSchema.parse(randomId("blk"));
     const result = blockToJson(toolResult({ callId: call.callId, output }).withId(resultId));
     const data = { blockId: call.id, result, outcome: "ok", durationMs: 1, late: true } as const;
-    await conversation.commit([
+    await conversation[commit]([
       { event: { type: "ToolFinished", version: 1, data }, actor: { kind: "tool", name: "look-up" }, runId },
     ]);
     this.#of.tally.meanwhile += 1;
@@ -227,7 +228,7 @@ export class Troubles {
     if (run === null) return;
     const data = { reason: "somebody had enough" };
     const event = { type: "RunCancelRequested", version: 1, data } as const;
-    if ((await refusalOf(conversation.commit([{ event, actor: { kind: "user" }, runId: run.id }]))) !== null) return;
+    if ((await refusalOf(conversation[commit]([{ event, actor: { kind: "user" }, runId: run.id }]))) !== null) return;
     this.#mayEnd.add("run-cancelled");
     this.#of.tally.meanwhile += 1;
     if (!signal.aborted) await untilAborted(signal).catch(() => undefined);
@@ -242,7 +243,7 @@ export class Troubles {
     for await (const { event, runId } of conversation.events())
       if (runId === run.id && event.type === "RunResumed") epoch = event.data.epoch;
     const taken = await refusalOf(
-      conversation.commit([
+      conversation[commit]([
         {
           event: { type: "RunResumed", version: 1, data: { epoch: epoch + 1, owner, stack: [] } },
           actor: { kind: "recovery" },

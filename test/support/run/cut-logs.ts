@@ -1,3 +1,4 @@
+import { commit } from "../../../src/conversation/commit.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
@@ -37,7 +38,7 @@ export async function rewritten(
     for (const event of others(recorded)) {
       // Only their own calls record them.
       if (event.type !== "EventSkipped" && event.type !== "AncestorEventsSkipped" && event.type !== "LinesErased")
-        await store.conversation(id).commit([{ event, ...by }]);
+        await store.conversation(id)[commit]([{ event, ...by }]);
     }
   }
   return store;

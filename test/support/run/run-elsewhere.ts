@@ -1,3 +1,4 @@
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
@@ -27,7 +28,7 @@ export async function startElsewhere(conversation: Conversation, owner: Owner = 
     chain: defaultChainPolicy,
     base: (await conversation.turn()).digest,
   };
-  await conversation.commit([inRun({ type: "RunStarted", version: 1, data })]);
+  await conversation[commit]([inRun({ type: "RunStarted", version: 1, data })]);
 }
 
 export const inRun = (event: ProposedEvent["event"], runId = foreignRunId): ProposedEvent => ({

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import * as z from "zod";
+import { commit } from "../../../src/conversation/commit.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { openStore } from "../../../src/conversation/open-store.ts";
 import { createEngine } from "../../../src/engine/options/create-engine.ts";
@@ -112,7 +113,7 @@ async function takeElsewhere(conversation: Conversation): Promise<void> {
     ...{ startedAt: "2026-11-01T10:00:00.000Z", pidNamespace: "another namespace" },
   };
   const data = { epoch: run.epoch + 1, owner, stack: run.started.stack };
-  await conversation.commit([
+  await conversation[commit]([
     { event: { type: "RunResumed", version: 1, data }, actor: { kind: "recovery" }, runId: run.id },
   ]);
 }

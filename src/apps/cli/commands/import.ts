@@ -3,6 +3,8 @@ import { basename } from "node:path";
 import type * as z from "zod";
 import { counted } from "../../../base/counted.ts";
 import { linesOf } from "../../../base/lines.ts";
+import { commit } from "../../../conversation/commit.ts";
+
 import type { TurnlogStore } from "../../../conversation/turnlog-store.ts";
 import { type Block, idOf } from "../../../domain/block.ts";
 import { blockFromJson } from "../../../domain/block-json.ts";
@@ -202,7 +204,7 @@ async function take(
   }
   const missing = blocks.filter((block) => !held.has(idOf(block)));
   try {
-    await store.conversation(id).commit(importOf(source, missing, document.id));
+    await store.conversation(id)[commit](importOf(source, missing, document.id));
   } catch (error) {
     if (error instanceof EventTooLargeError) return { line, message: `${document.id} is too big: ${error.message}` };
     throw error;
