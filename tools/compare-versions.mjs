@@ -19,8 +19,9 @@ import { parseArgs } from "node:util";
 const conversations = 40;
 const exchanges = 6;
 
+// Of settings, descriptions show the beginning of a name that is another one in every conversation.
 const changing =
-  /\b(?:run|inf|blk|cnv|prc)_[\w-]{16,}|\b[\da-f]{64}\b|\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b|\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+  /\b(?:run|inf|blk|cnv|prc)_[\w-]{16,}|\b[\da-f]{64}\b|\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b|(?<=\bsettings )[\da-f]{8}\b|\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
