@@ -67,7 +67,7 @@ export class ConversationFold {
     applyToConversation(this.view, recorded, applied);
     this.last = recorded;
     for (const name of namesIn(event, runId)) this.names.set(...name, { stream, numbers: [revision] });
-    if (event.type === "RunCompleted") this.#nameAnswers();
+    if (event.type === "RunCompleted") this.#nameAnswers(revision);
     if (stream === this.stream) this.head = { revision, digest };
     else this.ancestors.set(stream, revision);
     // A tool of an earlier run may finish in the middle of this one.
@@ -78,9 +78,10 @@ export class ConversationFold {
   }
 
   /** A block keeps the first run that answered it; of the runs that ended with it, the newest one counts. */
-  #nameAnswers(): void {
+  #nameAnswers(at: number): void {
     const { completed } = this.view.client.answers;
-    if (completed === null) return;
+    // A run that only shortens the Turn answers nothing.
+    if (completed === null || completed.run.to !== at) return;
     const { run, answered, last } = completed;
     const entry = { ...entryOfRun(run), runId: run.runId };
     for (const id of answered) if (this.names.get("answer", id) === undefined) this.names.set("answer", id, entry);
