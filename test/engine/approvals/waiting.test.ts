@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
+import { commit } from "../../../src/conversation/commit.ts";
 import { toolResult } from "../../../src/domain/make-block.ts";
 import type { ApprovalQuestion } from "../../../src/engine/options/approvals.ts";
 import type { EngineConfig } from "../../../src/engine/options/create-engine.ts";
@@ -85,10 +86,8 @@ test("a process that does not know of the rule cannot begin the call either", as
   const data = { blockId: run?.waitingFor[0]?.blockId ?? "", name: "refund", idempotencyKey: "k" };
   // The writer of any process decides so.
   const event = { type: "ToolStarted", version: 1, data } as never;
-  const started = await (conversation as unknown as { commit: (entries: unknown) => Promise<unknown> })
-    .commit([{ event, actor: { kind: "engine" }, runId: run?.id }])
-    .catch((error: unknown) => error);
-  expect(JSON.stringify(started instanceof Error ? started.message : started)).toContain("tool-not-approved");
+  const started = await rejectionOf(conversation[commit]([{ event, actor: { kind: "engine" }, runId: run?.id ?? "" }]));
+  expect(started).toMatchObject({ message: expect.stringContaining("tool-not-approved") as string });
 });
 
 describe("a deploy with other layers", () => {

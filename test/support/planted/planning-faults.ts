@@ -205,9 +205,16 @@ export const foldFaults: readonly PlantedFault[] = [
   {
     of: "a message that comes later counts as answered",
     file: "src/projections/client-turn/answers.ts",
-    find: "view.answeredBy = null;",
-    put: "",
+    find: "if (isAppended(id)) return last === null ? null : { message: id, last };",
+    put: "if (isAppended(id)) { if (last !== null) return { message: id, last }; continue; }",
     suite: "engine/run/answered-once",
+  },
+  {
+    of: "a message counts as answered by the newest run that had it, not by the first",
+    file: "src/log/aggregate/conversation-fold.ts",
+    find: 'if (this.names.get("answer", id) === undefined) this.names.set("answer", id, entry);',
+    put: 'this.names.set("answer", id, entry);',
+    suite: "engine/run/answered-law",
   },
   {
     of: "a projector forgets the views that an event changed",
