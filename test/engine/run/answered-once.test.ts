@@ -3,7 +3,9 @@ import { runIdSchema } from "../../../src/domain/ids.ts";
 import { assistant, toolResult } from "../../../src/domain/make-block.ts";
 import type { RunPart } from "../../../src/engine/options/run-part.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { takeSnapshots } from "../../support/log/take-snapshots.ts";
 import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
@@ -219,4 +221,24 @@ test("calls that no tool answers end the run as such; the results of them are an
   expect(asked(provider)).toBe(1);
   await conversation.append(toolResult({ callId: "c1", output: "42" }), { actor: { kind: "app" } });
   expect(await conversation.run(engine)).toMatchObject({ status: "completed", isNew: true, text: "it is 42" });
+});
+
+test("of two runs that ended with one block the newest counts, also where a snapshot has the first one", async () => {
+  const events = createMemoryStore();
+  const { conversation, ...workshop } = createWorkshop({ events });
+  await conversation.append("hello");
+  await conversation.run(workshop.scripted(["an answer"]).engine);
+  // A layer takes back what the model said, so the Turn ends with the first answer again.
+  const silent = layer("silent", async (turn, next) => {
+    await next(turn);
+    return turn;
+  });
+  const second = await conversation.run(workshop.scripted(["said in vain"], { middleware: [silent] }).engine, {
+    again: true,
+  });
+  await takeSnapshots(events, "conversation-cnv_workshop", { events: 1, edits: 1 });
+  const { engine, provider } = workshop.scripted([]);
+  const reopened = createWorkshop({ events }).conversation;
+  expect(await reopened.run(engine)).toMatchObject({ isNew: false, runId: second.runId });
+  expect(asked(provider)).toBe(0);
 });

@@ -210,6 +210,13 @@ export const foldFaults: readonly PlantedFault[] = [
     suite: "engine/run/answered-once",
   },
   {
+    of: "of two runs that ended with one block the first counts",
+    file: "src/log/snapshots/names.ts",
+    find: 'kind === "end" ? this.#lists.toReversed() : this.#lists',
+    put: "this.#lists",
+    suite: "engine/run/answered-once",
+  },
+  {
     of: "a message counts as answered by the newest run that had it, not by the first",
     file: "src/log/aggregate/conversation-fold.ts",
     find: 'if (this.names.get("answer", id) === undefined) this.names.set("answer", id, entry);',
