@@ -242,3 +242,13 @@ test("of two runs that ended with one block the newest counts, also where a snap
   expect(await reopened.run(engine)).toMatchObject({ isNew: false, runId: second.runId });
   expect(asked(provider)).toBe(0);
 });
+
+test("an answer without blocks leaves its message unanswered, and the message is asked again", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted([{ items: [] }, "an answer"]);
+  await conversation.append("hello");
+  expect(await conversation.run(engine)).toMatchObject({ isNew: true, blocks: [] });
+  expect(await conversation.run(engine)).toMatchObject({ isNew: true, text: "an answer" });
+  expect(await conversation.run(engine)).toMatchObject({ isNew: false, text: "an answer" });
+  expect(asked(provider)).toBe(2);
+});

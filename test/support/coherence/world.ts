@@ -334,8 +334,9 @@ class World {
     }
   }
 
-  /** A delivery that comes twice: nobody is asked, and what is given is what was given. */
+  /** A delivery that comes twice: nobody is asked, and what is given is what was given. An answer without blocks is none: its message is asked again. */
   async #deliverAgain(conversation: Conversation, engine: Engine, first: RunResult): Promise<void> {
+    if (first.blocks.length === 0) return;
     const before = this.#server.requests.length;
     const second = await conversation.run(engine);
     this.#tally.repeated += 1;
