@@ -10,21 +10,23 @@ import type { RestoredFold } from "./restore.ts";
 
 /**
  * The run that answered a block, or (for null) the run that answered the Turn: the newest one that ended with the Turn's last block, if the
- * Turn's last appended block was answered. Null if there is none; undefined if the cache has lost the list that would say so.
+ * Turn's last appended block, if there is one, was answered. Null if there is none; undefined if the cache has lost the list that would say so.
  */
 export async function answeredBy(
   { store }: EventReader,
   { fold, names }: RestoredFold,
   blockId: BlockId | null,
 ): Promise<CompletedRun | null | undefined> {
-  const { committed, answers } = fold.view.client;
-  const end = blockId === null ? endOf(committed, answers.notes) : { message: blockId, last: null };
+  const { committed, answers: view } = fold.view.client;
+  const end = blockId === null ? endOf(committed, view.notes) : { message: blockId, last: null };
   if (end === null) return null;
-  const messages = await names.find(store.snapshots, "answer", [end.message]);
-  const ends = end.last === null ? messages : await names.find(store.snapshots, "end", [end.last]);
-  if (messages === undefined || ends === undefined) return undefined;
-  const entry = messages.has(end.message) ? ends.get(end.last ?? end.message) : undefined;
-  if (entry === undefined) return null;
+  const { message, last } = end;
+  const answers = message === null ? null : await names.find(store.snapshots, "answer", [message]);
+  const ends = last === null ? null : await names.find(store.snapshots, "end", [last]);
+  if (answers === undefined || ends === undefined) return undefined;
+  const answer = message === null ? undefined : answers?.get(message);
+  const entry = last === null ? answer : ends?.get(last);
+  if (entry === undefined || (message !== null && answer === undefined)) return null;
   const runId = entry.runId ?? (await envelopeAt(store, entry.stream, entry.numbers[1] ?? 0))?.runId ?? "";
   return completedRun(entry, runId);
 }

@@ -41,13 +41,13 @@ export type Completed = {
 export const noAnswers = (): AnswersView => ({ answeredLength: 0, interrupted: null, notes: [], completed: null });
 
 /**
- * The blocks that say whether a Turn is answered: the last appended one, which a run has to have answered, and its last block, with which a
- * run has to have ended. Null if the Turn ends with an appended block, or has none: it is unanswered. The engine's notes do not count.
+ * The blocks that say whether a Turn is answered: the last appended one, which a run has to have answered (null if layers left none), and
+ * its last block, with which a run has to have ended. Null if the Turn ends with an appended block: it is unanswered. The engine's notes do not count.
  */
 export function endOf(
   turn: Turn,
   notes: readonly BlockId[],
-): { readonly message: BlockId; readonly last: BlockId } | null {
+): { readonly message: BlockId | null; readonly last: BlockId } | null {
   let last: BlockId | null = null;
   for (let index = turn.length - 1; index >= 0; index -= 1) {
     const block = turn.at(index);
@@ -56,7 +56,7 @@ export function endOf(
     if (isAppended(id)) return last === null ? null : { message: id, last };
     last ??= id;
   }
-  return null;
+  return last === null ? null : { message: null, last };
 }
 
 /** How many blocks come after the last one that was in the base. */

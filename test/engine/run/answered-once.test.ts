@@ -243,6 +243,20 @@ test("of two runs that ended with one block the newest counts, also where a snap
   expect(asked(provider)).toBe(0);
 });
 
+test("a Turn whose messages a layer took away is answered by the run that ended with it", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const forget = layer("forget", async (turn, next) => {
+    const answered = await next(turn);
+    return answered.with(answered.blocks.slice(-1));
+  });
+  const { engine, provider } = workshop.scripted(["an answer"], { middleware: [forget] });
+  await conversation.append("hello");
+  await conversation.run(engine);
+  expect((await conversation.turn()).blocks.map(({ kind }) => kind)).toEqual(["assistant"]);
+  expect(await conversation.run(engine)).toMatchObject({ isNew: false, text: "an answer" });
+  expect(asked(provider)).toBe(1);
+});
+
 test("an answer without blocks leaves its message unanswered, and the message is asked again", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const { engine, provider } = workshop.scripted([{ items: [] }, "an answer"]);

@@ -105,7 +105,7 @@ class AnsweredWorld {
     const told = blocks.filter((block) => !this.#notes.has(idOf(block)));
     const last = told.at(-1);
     const message = told.findLast(isMessage);
-    if (last === undefined || message === undefined || isMessage(last) || !this.#answers.has(idOf(message)))
+    if (last === undefined || isMessage(last) || (message !== undefined && !this.#answers.has(idOf(message))))
       return null;
     return this.#ends.get(idOf(last)) ?? null;
   }
