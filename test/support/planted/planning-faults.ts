@@ -210,6 +210,13 @@ export const foldFaults: readonly PlantedFault[] = [
     suite: "engine/run/answered-once",
   },
   {
+    of: "a Turn whose messages a layer took away is asked again",
+    file: "src/projections/client-turn/answers.ts",
+    find: "return last === null ? null : { message: null, last };",
+    put: "return null;",
+    suite: "engine/run/answered-law",
+  },
+  {
     of: "of two runs that ended with one block the first counts",
     file: "src/log/snapshots/names.ts",
     find: 'kind === "end" ? this.#lists.toReversed() : this.#lists',

@@ -269,15 +269,14 @@ function changedFirst(turn: Turn): Turn {
   return first === undefined ? turn : turn.replace(first, first.withText(`${first.text}!`));
 }
 
-/** Without its first message, unless that is its last one. */
+/** Without its first message, which may be its only one. */
 function withoutFirst(turn: Turn): Turn {
-  const [first, ...more] = turn.blocks.filter(isMessage);
-  return first === undefined || more.length === 0 ? turn : turn.remove(first);
+  const first = turn.blocks.find(isMessage);
+  return first === undefined ? turn : turn.remove(first);
 }
 
-/** Without its last message, unless that is its first one. */
+/** Without its last message, which may be its only one. */
 function withoutLast(turn: Turn): Turn {
-  const messages = turn.blocks.filter(isMessage);
-  const last = messages.at(-1);
-  return last === undefined || messages.length === 1 ? turn : turn.remove(last);
+  const last = turn.blocks.findLast(isMessage);
+  return last === undefined ? turn : turn.remove(last);
 }
